@@ -147,7 +147,7 @@ def list_open(*person_ids: int) -> QuerySet[Inquiry]:
     """Return the open questions of unfinished runs that these people may answer, oldest first."""
     return (
         list_answerable(*person_ids)
-        .filter(run_is_unfinished(), state=OPEN_STATE)
+        .filter(is_run_unfinished(), state=OPEN_STATE)
         .order_by("asked_at", "id")
     )
 
@@ -273,7 +273,7 @@ _text_query = CompiledQuery(
 )
 
 
-def run_is_unfinished() -> Exists:
+def is_run_unfinished() -> Exists:
     """Return the condition that the run of a row has not ended.
 
     A subquery for each row, and no join: without statistics PostgreSQL would begin a join

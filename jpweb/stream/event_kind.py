@@ -98,7 +98,7 @@ def read_optional_text(fields: Fields, key: str) -> str | None:
     return None if fields.get(key) is None else read_text(fields, key)
 
 
-def may_exceed_depth(raw: str) -> bool:
+def can_exceed_depth(raw: str) -> bool:
     """Tell whether a JSON text has enough brackets to be nested deeper than JP reads."""
     return raw.count("{") + raw.count("[") > _MAX_DEPTH
 

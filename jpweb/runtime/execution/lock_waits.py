@@ -31,7 +31,7 @@ class LockWaits:
 
     _start_times: dict[tuple[int, datetime], float] = field(default_factory=dict)
 
-    def may_wait(self, run: Run, error: Exception) -> bool:
+    def can_wait(self, run: Run, error: Exception) -> bool:
         """Tell whether the run, whose files this error refused, is to be tried again."""
         if not isinstance(error, LockHeld) or error.holder.session != LOCK_SESSION:
             return False

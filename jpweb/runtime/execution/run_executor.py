@@ -246,7 +246,7 @@ async def _attach_or_end(active: ActiveRun) -> ActiveRun | None:
     try:
         active.attachment = await _attach_files(active)
     except (StoreError, OSError) as error:
-        if _lock_waits.may_wait(run, error):
+        if _lock_waits.can_wait(run, error):
             logger.info("Run %s waits for its files: %s", run.pk, error)
             await run_in_db_thread(runs.postpone_run, run)
         else:

@@ -113,7 +113,7 @@ def highlight_code(text: str, name: str, max_chars: int = MAX_HIGHLIGHTED_CHARS)
     language_name = find_language(name)
     if language_name == "diff":
         return diff.render_diff(text)
-    if not language_name or len(text) > max_chars or _may_take_long(text):
+    if not language_name or len(text) > max_chars or _can_take_long(text):
         return escape(text)
     spans = list(_iter_spans(text, language_name))
     if "".join(value for _, value in spans) != text:
@@ -161,5 +161,5 @@ def _load_lexer(language_name: str) -> type[Lexer]:
     return lexer_class
 
 
-def _may_take_long(text: str) -> bool:
+def _can_take_long(text: str) -> bool:
     return max(map(len, text.split("\n"))) > MAX_LINE_CHARS or bool(_LONG_BLANKS.search(text))

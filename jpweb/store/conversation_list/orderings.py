@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from jpweb.store.choices import ApprovalState
 from jpweb.store.conversation_list.filters import ListFilters, Sort, has_problem
 from jpweb.store.inbox.snoozes import is_snoozed
-from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
+from jpweb.store.inquiries import OPEN_STATE, is_run_unfinished
 from jpweb.store.models import Approval, Conversation, Inquiry
 from jpweb.store.sql.keyset_merge import IndexRange
 
@@ -45,8 +45,8 @@ def pinned_range(*, is_archived: bool) -> IndexRange:
 def list_open_rows() -> list[QuerySet[Any]]:
     """Return the open questions and approvals of unfinished runs, as two querysets."""
     return [
-        Inquiry.objects.filter(run_is_unfinished(), state=OPEN_STATE),
-        Approval.objects.filter(run_is_unfinished(), state=ApprovalState.OPEN),
+        Inquiry.objects.filter(is_run_unfinished(), state=OPEN_STATE),
+        Approval.objects.filter(is_run_unfinished(), state=ApprovalState.OPEN),
     ]
 
 

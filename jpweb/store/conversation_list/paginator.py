@@ -238,7 +238,7 @@ _conversations_query = CompiledQuery(
 _open_approvals_query = CompiledQuery(
     lambda conversation_ids: (
         Approval.objects.filter(
-            inquiries.run_is_unfinished(),
+            inquiries.is_run_unfinished(),
             conversation_id__in=conversation_ids,
             state=ApprovalState.OPEN,
         )

@@ -16,7 +16,7 @@ from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Now, RowNumber
 
 from jpweb.store.choices import ApprovalState, Role
-from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
+from jpweb.store.inquiries import OPEN_STATE, is_run_unfinished
 from jpweb.store.models import (
     Approval,
     ApprovalClaim,
@@ -152,7 +152,7 @@ def filter_open_approvals(*person_ids: int) -> QuerySet[Approval]:
     """Return the open approvals of unfinished runs that these people may decide, unordered."""
     workspaces = Membership.objects.filter(person_id__in=person_ids, role__gte=Role.RESPONDER)
     return Approval.objects.filter(
-        run_is_unfinished(),
+        is_run_unfinished(),
         workspace__in=workspaces.values("workspace_id"),
         state=ApprovalState.OPEN,
     )
@@ -243,9 +243,9 @@ def _filter_open(scope_column: str, is_approval: bool, keys: Collection[int]) ->
     scope_filter = {f"{scope_column}__in": keys}
     if is_approval:
         return Approval.objects.filter(
-            run_is_unfinished(), state=ApprovalState.OPEN, **scope_filter
+            is_run_unfinished(), state=ApprovalState.OPEN, **scope_filter
         )
-    return Inquiry.objects.filter(run_is_unfinished(), state=OPEN_STATE, **scope_filter)
+    return Inquiry.objects.filter(is_run_unfinished(), state=OPEN_STATE, **scope_filter)
 
 
 def _load_queues(scope_column: str, keys: Collection[int]) -> dict[int, PendingQueue]:

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from jpweb.store.choices import Act
-from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
+from jpweb.store.inquiries import OPEN_STATE, is_run_unfinished
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Inquiry, Workspace
 
@@ -34,6 +34,6 @@ def find_expired(after_id: int, limit: int) -> list[int]:
     Questions that no unfinished run holds open are left out.
     """
     expired = Inquiry.objects.filter(
-        run_is_unfinished(), pk__gt=after_id, state=OPEN_STATE, expires_at__lte=Now()
+        is_run_unfinished(), pk__gt=after_id, state=OPEN_STATE, expires_at__lte=Now()
     )
     return list(expired.order_by("pk").values_list("pk", flat=True)[:limit])

@@ -32,7 +32,7 @@ from django.db.models.functions import Now, RowNumber
 from jpweb.store import approvals, db_text, inquiries
 from jpweb.store.choices import ApprovalKind, ApprovalState, Role
 from jpweb.store.inbox import snoozes
-from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
+from jpweb.store.inquiries import OPEN_STATE, is_run_unfinished
 from jpweb.store.ledger.entries import Place
 from jpweb.store.models import (
     Approval,
@@ -274,12 +274,12 @@ def _describe_mention(row: Mention) -> dict[str, Any]:
 
 def _due_questions(channel: Channel) -> QuerySet[Inquiry]:
     return _join_receivers(
-        Inquiry.objects.filter(run_is_unfinished(), state=OPEN_STATE), "inquiry", channel
+        Inquiry.objects.filter(is_run_unfinished(), state=OPEN_STATE), "inquiry", channel
     )
 
 
 def _due_approvals(channel: Channel) -> QuerySet[Approval]:
-    waiting = Approval.objects.filter(run_is_unfinished(), state=ApprovalState.OPEN)
+    waiting = Approval.objects.filter(is_run_unfinished(), state=ApprovalState.OPEN)
     return _join_receivers(waiting, "approval", channel)
 
 
@@ -369,7 +369,7 @@ def _is_still_due(due_notification: DueNotification) -> bool:
         ~Exists(returned_questions.list_previous(channel, row_field)),
         ~_is_held_back(open_rows.model),
         Exists(responders),
-        run_is_unfinished(),
+        is_run_unfinished(),
         present_return=due_notification.return_number,
     )
     return due_rows.exists()

@@ -177,12 +177,12 @@ def lock_managed_group(
     """Lock a group as ``lock_group`` does. Raises UnmanagedGroup where the actor may not."""
     keys = lock_group(group, workspace_id)
     owner_id = actor.person_id
-    if owner_id is None or not _may_change(group.pk, owner_id, workspace_id):
+    if owner_id is None or not _can_change(group.pk, owner_id, workspace_id):
         raise UnmanagedGroup(_UNMANAGED)
     return keys
 
 
-def _may_change(group_id: int, owner_id: int, workspace_id: int | None) -> bool:
+def _can_change(group_id: int, owner_id: int, workspace_id: int | None) -> bool:
     """Tell whether an owner manages a group, and owns the workspace where it is given a role."""
     owned = list_owned_ids(owner_id)
     is_owned = workspace_id is None or owned.filter(workspace_id=workspace_id).exists()

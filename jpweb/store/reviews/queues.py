@@ -243,12 +243,12 @@ def _list_decidable(name: str, items: list[QueueItem], person_id: int) -> list[Q
         if reviewer_id == person_id and slot[2] != DECISION
     }
 
-    def may_review(item: QueueItem) -> bool:
+    def can_review(item: QueueItem) -> bool:
         if (item.conversation_id, item.anchor) in own_places:
             return name == "disagreed"
         return item.is_owned
 
-    return [item for item in items if not item.is_own and may_review(item)]
+    return [item for item in items if not item.is_own and can_review(item)]
 
 
 def _list_tasks(conversation_ids: Iterable[int]) -> dict[tuple[int, str], ReviewTask]:

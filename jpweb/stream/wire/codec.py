@@ -15,8 +15,8 @@ from jpweb.stream.answer_type import Secret, Text
 from jpweb.stream.errors import MalformedElement
 from jpweb.stream.event_kind import (
     Fields,
+    can_exceed_depth,
     check_storable,
-    may_exceed_depth,
     read_mapping,
     read_text,
 )
@@ -54,7 +54,7 @@ def _read_any_shape(raw: str) -> Element:
     tag = tag if isinstance(tag, str) else "unknown"
     layout = None if tag in KINDS else legacy.recognise_layout(value)
     try:
-        if may_exceed_depth(raw) and not _is_shallow(value):
+        if can_exceed_depth(raw) and not _is_shallow(value):
             check_storable(value)
         return Element(raw, legacy.read_legacy(layout, value) if layout else _make_body(tag, value))
     except MalformedElement as malformed:

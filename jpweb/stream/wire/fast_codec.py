@@ -20,7 +20,7 @@ from msgspec import UNSET, UnsetType
 from jpweb.stream import anchor_ids, base64_fields
 from jpweb.stream.answer_type import Boolean
 from jpweb.stream.errors import MalformedElement
-from jpweb.stream.event_kind import may_exceed_depth
+from jpweb.stream.event_kind import can_exceed_depth
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -114,7 +114,7 @@ def read_event(raw: str) -> ConversationEvent | None:
     if kind is None or anchor_ids.normalize_timestamp(shape.timestamp) is None:
         return None
     if type(shape) is _ChatResponse and shape.metadata is not UNSET:
-        if may_exceed_depth(raw):
+        if can_exceed_depth(raw):
             return None
         metadata = base64_fields.map_strings(_decode_text, shape.metadata)
         return ConversationEvent(shape.timestamp, kind, metadata)
@@ -164,7 +164,7 @@ def _describe_request(shape: _ChatRequest, _raw: str) -> _KindAndContent:
 
 
 def _describe_response(shape: _ChatResponse, raw: str) -> _KindAndContent:
-    if shape.metadata is not UNSET and may_exceed_depth(raw):
+    if shape.metadata is not UNSET and can_exceed_depth(raw):
         return None
     if shape.message is not UNSET:
         return _CHAT_RESPONSE, {"message": shape.message}
@@ -225,7 +225,7 @@ def _decode_arguments(arguments: dict[str, Any], raw: str) -> bool:
         if type(value) is str:
             arguments[key] = _decode_text(value)
         elif type(value) in _CONTAINER_TYPES:
-            if may_exceed_depth(raw):
+            if can_exceed_depth(raw):
                 return False
             arguments[key] = base64_fields.map_strings(_decode_text, value)
     return True
@@ -236,13 +236,13 @@ def _make_call_response(shape: _ToolCallResponse, _raw: str) -> ToolCallResponse
 
 
 def _make_inquiry_request(shape: _InquiryRequest, raw: str) -> InquiryRequest | None:
-    if may_exceed_depth(raw):
+    if can_exceed_depth(raw):
         return None
     return InquiryRequest(shape.id, _make_source(shape.source), _make_question(shape.question))
 
 
 def _make_inquiry_response(shape: _InquiryResponse, raw: str) -> InquiryResponse | None:
-    if shape.outcome != Answered.TAG or may_exceed_depth(raw):
+    if shape.outcome != Answered.TAG or can_exceed_depth(raw):
         return None
     return InquiryResponse(shape.id, Answered(shape.answer))
 

@@ -51,12 +51,12 @@ async def send_file(
         return HttpResponse(content_type=content_type, headers=headers)
     session_key = request.session.session_key or ""
 
-    def may_continue() -> bool:
+    def can_continue() -> bool:
         return accounts.get_signed_in_person(session_key) is not None and may_read()
 
     resumed = await run_in_db_thread(_find_resumed, request)
     if resumed is not None:
-        return await _resume(request, resumed, file_name, content_type, headers, may_continue)
+        return await _resume(request, resumed, file_name, content_type, headers, can_continue)
     # Before the first piece: what is hidden meanwhile ends the chance to resume.
     key = await run_in_db_thread(_make_key, request)
     try:
@@ -65,7 +65,7 @@ async def send_file(
             return HttpResponse(first_piece.data, content_type=content_type, headers=headers)
         kept_download = KeptDownload(key, pieces)
         download = await downloads.begin_download(
-            request.user.pk, file_name, first_piece, kept_download, may_continue
+            request.user.pk, file_name, first_piece, kept_download, can_continue
         )
     except DownloadUnderWay as refusal:
         return await run_in_db_thread(_refuse_download, request, refusal)
@@ -127,20 +127,20 @@ async def _resume(
     file_name: str,
     content_type: str,
     headers: dict[str, str],
-    may_continue: Callable[[], bool],
+    can_continue: Callable[[], bool],
 ) -> HttpResponseBase:
     """Return the rest of a download, once all of it is made."""
 
-    def may_resume() -> bool:
+    def can_resume() -> bool:
         version = load_content_version(request.user.pk)
-        return may_continue() and version == kept_download.key.version
+        return can_continue() and version == kept_download.key.version
 
-    if not await run_in_db_thread(may_resume):
+    if not await run_in_db_thread(can_resume):
         kept_downloads.drop_download(kept_download)
         return HttpResponse(notice_text.DOWNLOAD_CHANGED, status=412, content_type="text/plain")
     try:
         if not kept_download.is_complete:
-            await downloads.finish_download(request.user.pk, file_name, kept_download, may_resume)
+            await downloads.finish_download(request.user.pk, file_name, kept_download, can_resume)
     except DownloadUnderWay as refusal:
         return await run_in_db_thread(_refuse_download, request, refusal)
     except ExportBroken:
@@ -156,7 +156,7 @@ async def _resume(
         f"bytes {offset}-{kept_download.byte_count - 1}/{kept_download.byte_count}"
     )
     headers["Content-Length"] = str(kept_download.byte_count - offset)
-    rest = kept_download.read_from(offset, may_resume)
+    rest = kept_download.read_from(offset, can_resume)
     return StreamingHttpResponse(
         _DownloadStream(request, rest, kept_download),
         status=206,

@@ -31,25 +31,25 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_run_waits_for_eight_leases_and_then_no_longer(clock: list[float]):
     waits = LockWaits()
-    assert waits.may_wait(make_run(), HELD)
+    assert waits.can_wait(make_run(), HELD)
     clock[0] += MAX_WAIT_LEASES * settings.LEASE_SECONDS
-    assert waits.may_wait(make_run(), HELD)
+    assert waits.can_wait(make_run(), HELD)
     clock[0] += 1
-    assert not waits.may_wait(make_run(), HELD)
-    assert waits.may_wait(make_run(2), HELD), "each run waits for itself"
+    assert not waits.can_wait(make_run(), HELD)
+    assert waits.can_wait(make_run(2), HELD), "each run waits for itself"
 
 
 def test_run_that_recorded_an_event_since_begins_another_wait(clock: list[float]):
     waits = LockWaits()
-    assert waits.may_wait(make_run(), HELD)
+    assert waits.can_wait(make_run(), HELD)
     clock[0] += MAX_WAIT_LEASES * settings.LEASE_SECONDS + 1
-    assert waits.may_wait(make_run(last_activity=AT + timedelta(seconds=1)), HELD)
+    assert waits.can_wait(make_run(last_activity=AT + timedelta(seconds=1)), HELD)
 
 
 def test_waits_of_long_ago_are_forgotten(clock: list[float]):
     waits = LockWaits()
     for key in range(10):
-        waits.may_wait(make_run(key), HELD)
+        waits.can_wait(make_run(key), HELD)
         clock[0] += 100 * settings.LEASE_SECONDS
     assert len(waits._start_times) == 1
 
@@ -65,4 +65,4 @@ def test_waits_of_long_ago_are_forgotten(clock: list[float]):
     ids=["jp", "unknown", "store", "system"],
 )
 def test_no_run_waits_for_what_jpweb_does_not_hold(error: Exception):
-    assert not LockWaits().may_wait(make_run(), error)
+    assert not LockWaits().can_wait(make_run(), error)
