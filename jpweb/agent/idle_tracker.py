@@ -61,7 +61,7 @@ class IdleTracker:
         self._update_events()
 
     @contextmanager
-    def waiting_for_person(self, *, gate: bool = False) -> Iterator[None]:
+    def track_wait_for_person(self, *, gate: bool = False) -> Iterator[None]:
         """Count a call as waiting for a person; with ``gate``, calls queued for it wait as well."""
         self._waiting_calls += 1
         self._open_gates += gate
@@ -74,12 +74,12 @@ class IdleTracker:
             self._update_events()
 
     async def wait_for_decision(self, ask: Callable[[], Awaitable[T]], *, gate: bool = False) -> T:
-        """Return a person's decision, ``waiting_for_person`` while they are asked."""
-        with self.waiting_for_person(gate=gate):
+        """Return a person's decision, ``track_wait_for_person`` while they are asked."""
+        with self.track_wait_for_person(gate=gate):
             return await ask()
 
     @contextmanager
-    def queued_at_gate(self) -> Iterator[None]:
+    def track_wait_at_gate(self) -> Iterator[None]:
         """Count a call as queued for the gate; it is busy unless a call waits at the gate."""
         self._queued_calls += 1
         self._update_events()

@@ -45,12 +45,12 @@ def is_run_secret(secret: SecretAnswer) -> bool:
 
 def redact_text(secrets: Iterable[SecretAnswer], text: str) -> str:
     """Return the text with each secret in it replaced."""
-    return _replace_forms(_secret_forms(secrets), text)
+    return _replace_forms(_list_secret_forms(secrets), text)
 
 
 def redact_value(secrets: Iterable[SecretAnswer], value: Any) -> Any:
     """Return a JSON value with each secret in it replaced, in all strings, keys and numbers."""
-    forms = _secret_forms(secrets)
+    forms = _list_secret_forms(secrets)
     if not forms:
         return value
     texts = [_replace_forms(forms, text) for text in _iter_texts(value)]
@@ -61,10 +61,16 @@ def redact_cut_start(secrets: Iterable[SecretAnswer], text: str) -> str:
     """Return a text whose beginning was cut off, without the remainder of a secret there."""
     secrets = tuple(secrets)
     as_is = max(
-        (_remainder_length(secret.value, text) for secret in secrets if _is_redactable(secret)),
+        (
+            _compute_remainder_length(secret.value, text)
+            for secret in secrets
+            if _is_redactable(secret)
+        ),
         default=0,
     )
-    encoded = max((_remainder_length(form, text) for form in _secret_forms(secrets)), default=0)
+    encoded = max(
+        (_compute_remainder_length(form, text) for form in _list_secret_forms(secrets)), default=0
+    )
     # One or two leading digits match some encoded form of any secret by chance.
     remainder = max(as_is, encoded if encoded >= _MIN_SECRET_CHARS else 0)
     return f"{REDACTED_TEXT}{text[remainder:]}" if remainder else text
@@ -74,7 +80,7 @@ def _is_redactable(secret: SecretAnswer) -> bool:
     return len(secret.value) >= _MIN_SECRET_CHARS
 
 
-def _remainder_length(form: str, text: str) -> int:
+def _compute_remainder_length(form: str, text: str) -> int:
     """Return how many characters at the text's beginning may be a piece of the form."""
     if text in form:
         return len(text)
@@ -160,38 +166,38 @@ def _redact_ranges(text: str, ranges: Iterable[tuple[int, int]]) -> str:
     return "".join([*pieces, text[end:]])
 
 
-def _secret_forms(secrets: Iterable[SecretAnswer]) -> list[str]:
+def _list_secret_forms(secrets: Iterable[SecretAnswer]) -> list[str]:
     """Return the texts to search for, the longest first."""
     plain = {secret.value for secret in secrets if _is_redactable(secret)}
-    spellings = plain | {form for value in plain for form in _value_forms(value)}
+    spellings = plain | {form for value in plain for form in _list_value_forms(value)}
     # A tool writes its outcome as JSON, so each form may be escaped once more.
-    all_forms = spellings | {form for text in spellings for form in _json_forms(text, 1)}
+    all_forms = spellings | {form for text in spellings for form in _list_json_forms(text, 1)}
     return sorted(all_forms, key=len, reverse=True)
 
 
-def _value_forms(value: str) -> Iterator[str]:
+def _list_value_forms(value: str) -> Iterator[str]:
     """Yield the spellings in which programs repeat a value."""
     for text in (value, value[::-1]):
         yield text
-        yield from _json_forms(text, _JSON_LEVELS)
+        yield from _list_json_forms(text, _JSON_LEVELS)
         yield repr(text)[1:-1]
     yield html.escape(value)
     yield html.escape(value, quote=False)
     yield html.escape(value).replace("&#x27;", "&#39;")
     yield "".join(f"&#{ord(char)};" for char in value)
-    yield from _case_forms("".join(f"&#x{ord(char):x};" for char in value), "&#x")
+    yield from _list_case_forms("".join(f"&#x{ord(char):x};" for char in value), "&#x")
     encoded = value.encode("utf-8", "surrogatepass")
     for quoted in (quote(encoded), quote(encoded, safe=""), quote_plus(encoded)):
         yield quoted
         yield re.sub("%..", lambda match: match[0].lower(), quoted)
-    yield from _hex_forms(value, encoded)
+    yield from _list_hex_forms(value, encoded)
     for data in (encoded, encoded + b"\n"):  # echo and here-documents append a line feed
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             yield encode(data).decode().rstrip("=")
-        yield from _case_forms(base64.b32encode(data).decode().rstrip("="))
+        yield from _list_case_forms(base64.b32encode(data).decode().rstrip("="))
 
 
-def _json_forms(text: str, levels: int) -> Iterator[str]:
+def _list_json_forms(text: str, levels: int) -> Iterator[str]:
     for only_ascii in (True, False):
         escaped = text
         for _ in range(levels):
@@ -199,18 +205,18 @@ def _json_forms(text: str, levels: int) -> Iterator[str]:
             yield escaped
 
 
-def _hex_forms(value: str, encoded: bytes) -> Iterator[str]:
+def _list_hex_forms(value: str, encoded: bytes) -> Iterator[str]:
     """Yield the value with every byte, or every character, as hexadecimal digits."""
     for mark in ("", " ", ":", "-"):
-        yield from _case_forms(encoded.hex(mark) if mark else encoded.hex())
+        yield from _list_case_forms(encoded.hex(mark) if mark else encoded.hex())
     for mark in ("%", r"\x"):
-        yield from _case_forms("".join(f"{mark}{byte:02x}" for byte in encoded), mark)
+        yield from _list_case_forms("".join(f"{mark}{byte:02x}" for byte in encoded), mark)
     units = value.encode("utf-16-be", "surrogatepass").hex()
     code_units = [units[start : start + 4] for start in range(0, len(units), 4)]
-    yield from _case_forms("".join(rf"\u{code_unit}" for code_unit in code_units), r"\u")
+    yield from _list_case_forms("".join(rf"\u{code_unit}" for code_unit in code_units), r"\u")
 
 
-def _case_forms(text: str, mark: str = "") -> Iterator[str]:
+def _list_case_forms(text: str, mark: str = "") -> Iterator[str]:
     """Yield the text in lower and in upper case; the mark stays unchanged."""
     lowercase = text.lower()
     capitals = lowercase.upper()

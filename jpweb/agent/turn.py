@@ -254,7 +254,7 @@ class _Turn:
             Thread(self._setup.system, normalize_history(elements)).into_parts(),
             self._setup.tools,
             self._setup.tool_choice if _is_first_cycle(elements) else "auto",
-            _requested_schema(elements),
+            _find_requested_schema(elements),
             self._setup.request.max_response_bytes,
             self._setup.request.idle_seconds,
             self._nudge_count,
@@ -317,7 +317,7 @@ def _is_first_cycle(elements: Sequence[Element]) -> bool:
     )
 
 
-def _requested_schema(elements: Sequence[Element]) -> Mapping[str, Any] | None:
+def _find_requested_schema(elements: Sequence[Element]) -> Mapping[str, Any] | None:
     """Return the reply's JSON schema of the turn's first request, if it has one."""
     turns = split_turns(elements)
     for element in elements[turns[-1].start :] if turns else ():
@@ -332,7 +332,7 @@ async def _read_stream(
 ) -> None:
     """Process event after event. Only the wait for one can be interrupted, never a commit."""
     while True:
-        match await run_interruptible(_next_event(stream), interrupts):
+        match await run_interruptible(_receive_next_event(stream), interrupts):
             case InterruptedResult():
                 return
             case ReplyFinished():
@@ -344,5 +344,5 @@ async def _read_stream(
                 await reply.take_event(event)
 
 
-async def _next_event(stream: AsyncIterator[ProviderEvent]) -> ProviderEvent | None:
+async def _receive_next_event(stream: AsyncIterator[ProviderEvent]) -> ProviderEvent | None:
     return await anext(stream, None)

@@ -12,15 +12,15 @@ from jpweb.agent.tools.describe_tools import DescribeTools
 from jpweb.stream.thread import SystemPart
 
 
-def default_config(tool: BuiltinTool) -> ToolConfig:
+def make_default_config(tool: BuiltinTool) -> ToolConfig:
     """Return the default configuration of a built-in."""
     enable = getattr(tool, "ENABLE", Enable())
     return ToolConfig(tool.NAME, tool.DESCRIPTION, tool.PARAMETERS, tool.QUESTIONS, enable=enable)
 
 
-def builtin_configs() -> list[ToolConfig]:
+def list_builtin_configs() -> list[ToolConfig]:
     """Return the configurations of all built-ins, for the workspace's to be laid over."""
-    return [default_config(tool) for tool in (*BUILTINS, DescribeTools(()))]
+    return [make_default_config(tool) for tool in (*BUILTINS, DescribeTools(()))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class TurnSetup:
     """
 
     system: tuple[str | SystemPart, ...] = ()
-    tools: tuple[ToolConfig, ...] = tuple(default_config(tool) for tool in BUILTINS)
+    tools: tuple[ToolConfig, ...] = tuple(make_default_config(tool) for tool in BUILTINS)
     builtins: tuple[BuiltinTool, ...] = BUILTINS
     outside: Mapping[str, OutsideTool] = field(default_factory=dict)
     formatters: Mapping[str, FormatArguments] = field(default_factory=dict)

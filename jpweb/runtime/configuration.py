@@ -30,7 +30,7 @@ from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.config.trust import DiffLine, TrustItem, TrustItemKind
 from jpweb.agent.errors import InvalidConfiguration
-from jpweb.agent.turn_setup import builtin_configs
+from jpweb.agent.turn_setup import list_builtin_configs
 from jpweb.store import db_text
 from jpweb.store.errors import InvalidConfigFile, StaleVersion
 from jpweb.store.jp_files import config, silo_bindings
@@ -168,11 +168,11 @@ def load_workspace_config(
     try:
         merged = _read_layers(workspace, workspace.overrides, stored_config)
     except (InvalidConfigFile, InvalidConfiguration) as error:
-        builtin = load_configuration((), builtin_configs())
+        builtin = load_configuration((), list_builtin_configs())
         offers = tuple(ToolOffer(tool, ToolAvailability.BROKEN) for tool in builtin.tools.values())
         return WorkspaceConfig(builtin, offers, problem=db_text.clean_text(str(error)))
     configuration = merged.configuration
-    items = trusting.list_trust_items(configuration, merged.ungated_config, builtin_configs())
+    items = trusting.list_trust_items(configuration, merged.ungated_config, list_builtin_configs())
     grants = trust.list_trusted(workspace.pk) if items else {}
     is_own = items and conversation_id is not None
     own_grants = trust.list_trusted(workspace.pk, conversation_id) if is_own else {}
@@ -329,7 +329,7 @@ def _merge_layers(
     """Merge the layers; cached by the content of the files, what is stored and the overrides."""
     layers = [Layer(name, values) for name, values in (*files.layers, *stored_config.layers)]
     override_layer = Layer(overrides.OVERRIDES_NAME, overrides.parse_overrides(text))
-    configuration = load_configuration([*layers, override_layer], builtin_configs())
+    configuration = load_configuration([*layers, override_layer], list_builtin_configs())
     # What a conversation stores is JP's whole configuration: most of its keys are not for jpweb.
     notes = files.notes if stored_config.layers else (*files.notes, *configuration.notes)
     sources = tuple(name for name, _ in files.layers)
@@ -338,7 +338,7 @@ def _merge_layers(
     if ungated_layer != override_layer:
         # Where a file's gate is invalid, an override corrects it.
         with suppress(InvalidConfiguration):
-            ungated_config = load_configuration([*layers, ungated_layer], builtin_configs())
+            ungated_config = load_configuration([*layers, ungated_layer], list_builtin_configs())
     return _MergedLayers(configuration, ungated_config, notes, sources)
 
 
@@ -374,7 +374,7 @@ def _make_tool_offer(
         return ToolOffer(tool, ToolAvailability.OFF)
     match tool.source:
         case Builtin():
-            is_known = any(tool.name == builtin.name for builtin in builtin_configs())
+            is_known = any(tool.name == builtin.name for builtin in list_builtin_configs())
             trust_state = trust_states.get((TrustItemKind.TOOL, tool.name), TrustState.TRUSTED)
             return ToolOffer(
                 tool, _TOOL_AVAILABILITY[trust_state] if is_known else ToolAvailability.NO_BUILTIN

@@ -175,7 +175,7 @@ def count_waiting(
     if conversation_id is None and limit == COUNT_LIMIT:  # in the head of every page
         return len(_waiting_count_query([person_id]))
     scope = {} if conversation_id is None else {"conversation_id": conversation_id}
-    return _waiting_keys([person_id], **scope)[:limit].count()
+    return _list_waiting_keys([person_id], **scope)[:limit].count()
 
 
 def count_all_waiting(
@@ -346,7 +346,7 @@ def _retained_content(row: Approval) -> dict[str, Any]:
     return {key: row.subject[key] for key in _RETAINED_KEYS if key in row.subject}
 
 
-def _waiting_keys(person_ids: Sequence[int], **scope: int) -> QuerySet[Inquiry, tuple[int]]:
+def _list_waiting_keys(person_ids: Sequence[int], **scope: int) -> QuerySet[Inquiry, tuple[int]]:
     """Return the keys of the open questions and approvals of these people, unordered."""
     questions = _list_questions(*person_ids).filter(**scope).order_by().values_list("pk")
     return questions.union(
@@ -359,7 +359,9 @@ def _list_questions(*person_ids: int) -> QuerySet[Inquiry]:
     return list_open(*person_ids).filter(~is_snoozed(person_ids))
 
 
-_waiting_count_query = CompiledQuery(lambda person_ids: _waiting_keys(person_ids)[:COUNT_LIMIT])
+_waiting_count_query = CompiledQuery(
+    lambda person_ids: _list_waiting_keys(person_ids)[:COUNT_LIMIT]
+)
 
 
 _conversation_questions_query = CompiledQuery(

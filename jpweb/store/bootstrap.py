@@ -97,13 +97,13 @@ def _require_current_schema() -> None:
     executor = None if is_missing else MigrationExecutor(connection)
     if executor is None or not any(app == "store" for app, _ in executor.loader.applied_migrations):
         raise DatabaseUnavailable(
-            f"{_database_name()} holds no jpweb. Set JPWEB_DATA, DATABASE_URL and "
+            f"{_get_database_name()} holds no jpweb. Set JPWEB_DATA, DATABASE_URL and "
             "JPWEB_SECRET_KEY as for the server, or start jpweb first."
         )
     _require_known_schema(executor.loader)
     if executor.migration_plan(executor.loader.graph.leaf_nodes("store")):
         raise DatabaseUnavailable(
-            f"{_database_name()} is of an older jpweb. Start this one once, which brings it up "
+            f"{_get_database_name()} is of an older jpweb. Start this one once, which brings it up "
             "to date."
         )
 
@@ -129,7 +129,7 @@ def _require_known_schema(loader: MigrationLoader) -> None:
     )
     if unknown:
         raise DatabaseUnavailable(
-            f"{_database_name()} was made by a newer jpweb: "
+            f"{_get_database_name()} was made by a newer jpweb: "
             f"its migration {'.'.join(unknown[-1])} is not "
             "known here. Start that version, or choose another folder: JPWEB_DATA=/some/folder"
         )
@@ -147,14 +147,14 @@ def _require_columns() -> None:
             expected = {str(field.column) for field in options.local_concrete_fields}
             if missing := expected - columns:
                 raise DatabaseUnavailable(
-                    f"{_database_name()} does not fit this version of jpweb: "
+                    f"{_get_database_name()} does not fit this version of jpweb: "
                     f"{options.db_table} has no "
                     f"column {min(missing)}. Restore a backup, or choose another folder: "
                     "JPWEB_DATA=/some/folder"
                 )
 
 
-def _database_name() -> str:
+def _get_database_name() -> str:
     return f"The database {settings.DATABASES['default']['NAME']}"
 
 
@@ -163,7 +163,7 @@ def _make_unavailable(error: Error) -> DatabaseUnavailable:
     outage = find_outage(error)
     explanation = f"{outage.title.lower()} ({reason})" if outage else reason
     return DatabaseUnavailable(
-        f"{_database_name()} cannot be used: {explanation}. Check DATABASE_URL or JPWEB_DATA."
+        f"{_get_database_name()} cannot be used: {explanation}. Check DATABASE_URL or JPWEB_DATA."
     )
 
 

@@ -128,16 +128,16 @@ def find_by_inquiry_id(conversation_id: int, inquiry_id: str) -> Inquiry:
     return rows[0]
 
 
-def _newest_first(conversation_ids: list[int], inquiry_ids: list[str]) -> QuerySet[Inquiry]:
+def _order_newest_first(conversation_ids: list[int], inquiry_ids: list[str]) -> QuerySet[Inquiry]:
     rows = Inquiry.objects.filter(conversation_id__in=conversation_ids, inquiry_id__in=inquiry_ids)
     return rows.select_related("conversation").order_by("-position")
 
 
 _newest_query = CompiledQuery(
-    lambda conversation_ids, inquiry_ids: _newest_first(conversation_ids, inquiry_ids)[:1]
+    lambda conversation_ids, inquiry_ids: _order_newest_first(conversation_ids, inquiry_ids)[:1]
 )
 _newest_open_query = CompiledQuery(
-    lambda conversation_ids, inquiry_ids: _newest_first(conversation_ids, inquiry_ids).filter(
+    lambda conversation_ids, inquiry_ids: _order_newest_first(conversation_ids, inquiry_ids).filter(
         state=OPEN_STATE
     )[:1]
 )
@@ -183,7 +183,7 @@ def ids_by_anchor(conversation_id: int) -> dict[str, int]:
     return dict(inquiries.values_list("anchor", "pk"))
 
 
-def derive_rows(conversation: Conversation, outline: Outline) -> Counter[str]:
+def rebuild_rows(conversation: Conversation, outline: Outline) -> Counter[str]:
     """Derive the rows of a conversation from its outline; returns their number by state."""
     return replace_rows(conversation, from_stream.derive_inquiry_rows(outline))
 
@@ -224,7 +224,7 @@ def upsert_rows(
     is_new: bool = False,
 ) -> Counter[str]:
     """Insert or overwrite rows by their anchors; returns their number by state."""
-    adapt = bulk.time_adapter()
+    adapt = bulk.get_time_adapter()
     values = [
         (
             conversation.pk,

@@ -118,7 +118,7 @@ def append_in_transaction(
     opened_rows: list[Inquiry] = []
     conversation = _lock_writable(conversation_id)
     if run is not None:
-        leases.assert_held(run, _next_phase(events))
+        leases.assert_held(run, _choose_next_phase(events))
     turn = on_append.CurrentTurn(conversation)
     for event in events:
         element = wire.write_element(event)
@@ -241,7 +241,7 @@ _locked_query = CompiledQuery(
 )
 
 
-def _next_phase(events: Sequence[ConversationEvent]) -> RunPhase | None:
+def _choose_next_phase(events: Sequence[ConversationEvent]) -> RunPhase | None:
     """Return the phase of a run after these events; None where they do not change it."""
     for event in reversed(events):
         match event.kind:
@@ -271,7 +271,7 @@ def _make_entry(conversation: Conversation, element: Element) -> JournalEntry:
         position=conversation.entry_count,
         text=element.raw,
         kind=element.tag,
-        anchor=anchor_ids.with_ordinal(content_anchor, equal_count + 1),
+        anchor=anchor_ids.add_ordinal(content_anchor, equal_count + 1),
         item_position=conversation.entry_count,
         category=categorize_element(element),
     )

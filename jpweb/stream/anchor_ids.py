@@ -58,7 +58,7 @@ def number_anchors(content_anchors: Iterable[str]) -> list[str]:
     result = []
     for anchor in content_anchors:
         count = counts[anchor] = counts.get(anchor, 0) + 1
-        result.append(anchor if count == 1 else with_ordinal(anchor, count))
+        result.append(anchor if count == 1 else add_ordinal(anchor, count))
     return result
 
 
@@ -66,9 +66,9 @@ def content_anchor(element: Element) -> str:
     """Return the anchor without ordinal: equal elements share it."""
     match element.body:
         case ConversationEvent() as event:
-            content: Any = _event_content(event)
+            content: Any = _get_event_content(event)
         case LegacyEvents(tag, events):
-            content = [tag, *map(_event_content, events)]
+            content = [tag, *map(_get_event_content, events)]
         case UnknownEvent(value=dict(value)):
             content = {key: value[key] for key in value if key not in _LINK_KEYS}
         case UnknownEvent(value=value):
@@ -87,7 +87,7 @@ def hash_content(content: Any) -> str:
     return "e-" + hashlib.blake2b(encoded, digest_size=9).hexdigest()
 
 
-def event_anchor(anchor: str, index: int) -> str:
+def make_event_anchor(anchor: str, index: int) -> str:
     """Return the anchor of an event in a legacy element, from 0; the first has the element's."""
     return anchor if index == 0 else f"{anchor}-p{index + 1}"
 
@@ -122,7 +122,7 @@ def normalize_uncached(text: str) -> str | None:
 _normalize_cached = lru_cache(maxsize=16)(normalize_uncached)
 
 
-def with_ordinal(anchor: str, count: int) -> str:
+def add_ordinal(anchor: str, count: int) -> str:
     """Return the anchor of the ``count``-th of equal elements, from 1."""
     return anchor if count == 1 else f"{anchor}-x{count}"
 
@@ -132,7 +132,7 @@ def strip_ordinal(anchor: str) -> str:
     return anchor.partition("-x")[0]
 
 
-def _event_content(event: ConversationEvent) -> list[Any]:
+def _get_event_content(event: ConversationEvent) -> list[Any]:
     """Return the content of an event in the one form that every jp version leaves of it."""
     kind = event.kind
     timestamp: Any = normalize_timestamp(event.timestamp)
@@ -140,14 +140,14 @@ def _event_content(event: ConversationEvent) -> list[Any]:
         return [kind.TAG, kind.to_fields() if timestamp is None else timestamp]
     fields = kind.to_fields()
     if isinstance(kind, InquiryRequest):
-        fields["question"] = _question_content(kind.question)
+        fields["question"] = _get_question_content(kind.question)
     elif isinstance(kind, ToolCallResponse):
         # jp encodes URL-safe contents a second time; decoded, the content is the same.
         fields["content"] = base64_fields.decode_url_safe(kind.content)
     return [kind.TAG, event.timestamp if timestamp is None else timestamp, fields]
 
 
-def _question_content(question: InquiryQuestion) -> dict[str, Any]:
+def _get_question_content(question: InquiryQuestion) -> dict[str, Any]:
     """Return a question without keys that older versions drop, a secret as text."""
     fields: dict[str, Any] = {
         "text": question.text,

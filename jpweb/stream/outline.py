@@ -113,7 +113,7 @@ def _build_inquiry_turn(
     kinds = {type(partial_elements[position].kind) for position in range(turn.start, turn.end)}
     if kinds.isdisjoint(_INQUIRY_TYPES):
         return OutlineTurn(turn.index, element_anchors[turn.start], turn.start, (), is_incomplete)
-    events = _paired_events(partial_elements, turn)
+    events = _list_paired_events(partial_elements, turn)
     matches = match_events(events)
     owner_by_inquiry = find_owners(events, matches)
     questions = [place for place, event in events if type(event.kind) is InquiryRequest]
@@ -129,7 +129,7 @@ def _build_inquiry_turn(
     return OutlineTurn(turn.index, element_anchors[turn.start], turn.start, items, is_incomplete)
 
 
-def _paired_events(
+def _list_paired_events(
     partial_elements: Sequence[PartialElement], turn: TurnSpan
 ) -> list[tuple[Place, EventLike]]:
     """Return the events of tool calls and inquiries, and every event of legacy elements."""

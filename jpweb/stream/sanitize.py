@@ -111,7 +111,7 @@ class _Sanitizer:
 
     def drop_before_first_message(self) -> None:
         """Run step 1; turn_starts, and elements without an event, stay."""
-        message_index = self._first_message_index()
+        message_index = self._find_first_message_index()
         positions = {
             index
             for index in range(message_index or 0)
@@ -147,7 +147,7 @@ class _Sanitizer:
 
     def open_first_turn(self) -> None:
         """Run step 7; without a chat_request, for the first event."""
-        message_index = self._first_message_index()
+        message_index = self._find_first_message_index()
         if message_index is None:
             message_index = next(
                 (index for index, slot in enumerate(self.slots) if _can_open_turn(slot)), None
@@ -165,7 +165,7 @@ class _Sanitizer:
             {index: 7 for index in starts[:-1] if _has_kind(TurnStart, self.slots[index])}
         )
 
-    def _first_message_index(self) -> int | None:
+    def _find_first_message_index(self) -> int | None:
         """Return the index of the first chat_request, or of an element that may hold one."""
         for index, slot in enumerate(self.slots):
             if _has_kind(ChatRequest, slot) or isinstance(slot.element.body, LegacyEvents):

@@ -67,10 +67,10 @@ class Thread:
 
     def _make_parts(self, elements: Iterable[Element]) -> ThreadParts:
         system = [part if isinstance(part, str) else part.render_text() for part in self.system]
-        return ThreadParts(tuple(system), tuple(visible_events(elements)))
+        return ThreadParts(tuple(system), tuple(list_visible_events(elements)))
 
 
-def visible_events(elements: Iterable[Element]) -> list[ConversationEvent]:
+def list_visible_events(elements: Iterable[Element]) -> list[ConversationEvent]:
     """Return the events that a provider may see, in order."""
     return [
         event for element in elements for event in element.events if event.kind.PROVIDER_VISIBLE

@@ -225,10 +225,10 @@ class _RunningCalls:
             return self._places_by_id[recorded_call_id]
         name = request.source.name
         by_name = None if name is None else self._running_by_name.get(name)
-        guesses = (self._calls_with_prefix(request.id), by_name, self._calls)
+        guesses = (self._find_calls_with_prefix(request.id), by_name, self._calls)
         return next((next(reversed(guess)) for guess in guesses if guess), None)
 
-    def _calls_with_prefix(self, inquiry_id: str) -> dict[Place, None] | None:
+    def _find_calls_with_prefix(self, inquiry_id: str) -> dict[Place, None] | None:
         """Return the running calls whose id precedes a dot; the longest such id decides."""
         end = len(inquiry_id)
         for _ in range(MAX_PREFIX_DOTS):

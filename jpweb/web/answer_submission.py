@@ -81,8 +81,8 @@ async def submit_answer(
         return await _open_result(row, retained_form, notice_text.NO_WAITING_CALL)
     except REFUSALS as refusal:
         retained_form = AnswerInput(retained_text, typed.remember, typed.note)
-        return await _refused_result(row, decider, retained_form, refusal)
-    return _settled_result(settled_row)
+        return await _make_refused_result(row, decider, retained_form, refusal)
+    return _make_settled_result(settled_row)
 
 
 async def submit_socket_answer(
@@ -104,9 +104,9 @@ async def _settle_answer(
         return None
     row, decider, outcome = attempt
     if isinstance(outcome, REFUSALS):
-        return await _refused_result(row, decider, typed, outcome)
+        return await _make_refused_result(row, decider, typed, outcome)
     await resolution.publish_settlement(outcome)
-    return _settled_result(outcome.inquiry)
+    return _make_settled_result(outcome.inquiry)
 
 
 def _attempt_answer(
@@ -129,25 +129,25 @@ async def submit_decline(row: Inquiry, decider: Decider, note: str) -> Submissio
     try:
         settled_row = await resolution.decline_inquiry(row, decider, note)
     except AlreadySettled:
-        return await _late_result(row, decider, note)
+        return await _make_late_result(row, decider, note)
     except ReadOnlyConversation as error:
         return await _open_result(row, AnswerInput(note=note), str(error))
-    return _settled_result(settled_row)
+    return _make_settled_result(settled_row)
 
 
-async def _refused_result(
+async def _make_refused_result(
     row: Inquiry, decider: Decider, typed: AnswerInput, refusal: Refusal
 ) -> SubmissionResult:
     if isinstance(refusal, AlreadySettled):
-        return await _late_result(row, decider, typed.answer)
+        return await _make_late_result(row, decider, typed.answer)
     return await _open_result(row, typed, str(refusal))
 
 
-def _settled_result(row: Inquiry) -> SubmissionResult:
+def _make_settled_result(row: Inquiry) -> SubmissionResult:
     return SubmissionResult(STATUS_SETTLED, row, "questions/_settled.html", {"row": row})
 
 
-async def _late_result(row: Inquiry, decider: Decider, retained_text: str) -> SubmissionResult:
+async def _make_late_result(row: Inquiry, decider: Decider, retained_text: str) -> SubmissionResult:
     """Return the result for a question that is settled: by whom, and the text that was typed."""
     row = await run_in_db_thread(inquiries.get_inquiry, row.pk)
     # The decider may be the sender: from another tab, or again since the first reply was lost.

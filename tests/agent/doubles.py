@@ -32,7 +32,7 @@ from jpweb.agent.tool_calls.coordinator import ToolCoordinator
 from jpweb.agent.tool_calls.turn_state import TurnState
 from jpweb.agent.tool_outcome import NeedsInput, Question, Success, ToolOutcome
 from jpweb.agent.turn import TurnEnd, TurnPorts, make_opening_events, resume_turn
-from jpweb.agent.turn_setup import UNCONFIGURED_SETUP, TurnSetup, default_config
+from jpweb.agent.turn_setup import UNCONFIGURED_SETUP, TurnSetup, make_default_config
 from jpweb.stream.answer_type import Boolean
 from jpweb.stream.events import ConversationEvent, EventKind
 from jpweb.stream.inquiry import (
@@ -226,7 +226,7 @@ class OutsideStub:
 def setup_of(tools: Sequence[Any], changes: Mapping[str, Any], **options: Any) -> TurnSetup:
     """Return a setup of these tools, each with its name's changes to the configuration."""
     return TurnSetup(
-        tools=tuple(replace(default_config(t), **changes.get(t.NAME, {})) for t in tools),
+        tools=tuple(replace(make_default_config(t), **changes.get(t.NAME, {})) for t in tools),
         builtins=tuple(t for t in tools if not isinstance(t, OutsideStub)),
         outside={t.NAME: t for t in tools if isinstance(t, OutsideStub)},
         **options,

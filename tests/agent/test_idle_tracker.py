@@ -63,11 +63,11 @@ def test_nothing_rests_where_nobody_is_asked():
 def test_it_rests_once_every_call_that_lives_waits():
     resting = IdleTracker()
     resting.start_batch(3)
-    with resting.waiting_for_person():
+    with resting.track_wait_for_person():
         assert not is_idle(resting)
         resting.end_call()
         assert not is_idle(resting)
-        with resting.waiting_for_person():
+        with resting.track_wait_for_person():
             assert is_idle(resting)
         assert not is_idle(resting)
         resting.end_call()
@@ -78,30 +78,30 @@ def test_it_rests_once_every_call_that_lives_waits():
 def test_calls_that_queue_wait_where_somebody_is_asked_at_the_gate_alone():
     resting = IdleTracker()
     resting.start_batch(2)
-    with resting.queued_at_gate():
+    with resting.track_wait_at_gate():
         assert not is_idle(resting)
-        with resting.waiting_for_person():
+        with resting.track_wait_for_person():
             assert not is_idle(resting)
-        with resting.waiting_for_person(gate=True):
+        with resting.track_wait_for_person(gate=True):
             assert is_idle(resting)
 
 
 def test_tracker_is_not_idle_while_idling_is_prevented():
     resting = IdleTracker()
     resting.start_batch(1)
-    with resting.waiting_for_person():
+    with resting.track_wait_for_person():
         with resting.prevent_idle(), resting.prevent_idle():
             assert not is_idle(resting)
         assert is_idle(resting)
 
 
-@pytest.mark.parametrize("block", ["waiting_for_person", "queued_at_gate", "prevent_idle"])
+@pytest.mark.parametrize("block", ["track_wait_for_person", "track_wait_at_gate", "prevent_idle"])
 def test_a_block_that_fails_counts_no_longer(block):
     resting = IdleTracker()
     with pytest.raises(RuntimeError), getattr(resting, block)():
         raise RuntimeError
     resting.start_batch(1)
-    with resting.waiting_for_person():
+    with resting.track_wait_for_person():
         assert is_idle(resting)
 
 
@@ -113,12 +113,12 @@ async def test_waiters_for_idle_and_for_work_are_each_woken_at_theirs():
     await asyncio.sleep(0)
     with ExitStack() as stack:
         resting.start_batch(1)
-        with resting.waiting_for_person():
+        with resting.track_wait_for_person():
             pass
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert not idle_task.done()  # it was over before anybody could look
-        stack.enter_context(resting.waiting_for_person())
+        stack.enter_context(resting.track_wait_for_person())
         await idle_task
         work = asyncio.create_task(resting.wait_busy())
         await asyncio.sleep(0)

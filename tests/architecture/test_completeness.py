@@ -203,7 +203,7 @@ def test_the_assistant_asks_for_each_answer_type_that_it_is_offered(tag: str):
         arguments["options"] = ["a", "b"]
     assert ask_user._find_problem(arguments) is None
     assert ask_user._make_answer_type(arguments).to_fields()["type"] == tag
-    problem = ask_user._text_problem({"question": "Which?", "answer_type": "?"})
+    problem = ask_user._find_text_problem({"question": "Which?", "answer_type": "?"})
     assert f"“{tag}”" in str(problem)
 
 

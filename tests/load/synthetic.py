@@ -92,7 +92,7 @@ def import_conversation(home: Workspace, events: int) -> Conversation:
     )
     conversation.save()
     journal.replace_elements(conversation, elements, outline.anchors)
-    inquiries.derive_rows(conversation, outline)
+    inquiries.rebuild_rows(conversation, outline)
     conversation.save()
     return conversation
 

@@ -71,7 +71,7 @@ def mirrored_conversation(home: Workspace, *kinds: Any) -> Conversation:
     row.origin = Origin.MIRRORED
     outline = build_outline(elements)
     journal.replace_elements(row, elements, outline.anchors)
-    inquiries.derive_rows(row, outline)
+    inquiries.rebuild_rows(row, outline)
     row.save()
     return row
 

@@ -16,7 +16,7 @@ from jpweb.stream.inquiry import (
     InquiryRequest,
     InquirySource,
 )
-from jpweb.stream.thread import Thread, visible_events
+from jpweb.stream.thread import Thread, list_visible_events
 from tests.builders import (
     AT,
     make_answer,
@@ -98,4 +98,4 @@ def test_provider_gets_each_tool_call_directly_followed_by_its_result():
 
 def test_an_inquiry_at_the_tail_is_not_what_a_provider_sees_last():
     elements = stream(ChatRequest("Hi", {"type": "object"}), make_call("c"), make_inquiry("c.q.1"))
-    assert visible_events(elements)[-1].kind == make_call("c")
+    assert list_visible_events(elements)[-1].kind == make_call("c")

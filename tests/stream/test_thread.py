@@ -18,7 +18,7 @@ from jpweb.stream.events import (
     Element,
     TurnStart,
 )
-from jpweb.stream.thread import SystemPart, Thread, visible_events
+from jpweb.stream.thread import SystemPart, Thread, list_visible_events
 from tests.builders import AT, make_answer, make_call, make_inquiry, make_result, raw, stream
 from tests.stream import strategies
 
@@ -47,7 +47,7 @@ def test_a_new_kind_is_invisible_until_it_says_otherwise():
     whisper = Element("{}", ConversationEvent(AT, cast(Any, Whisper.from_fields({}))))
     assert whisper.tag == "whisper"
     assert Whisper().to_fields() == {}
-    assert visible_events([whisper]) == []
+    assert list_visible_events([whisper]) == []
 
 
 def test_inquiries_are_never_visible():
@@ -59,18 +59,20 @@ def test_inquiries_are_never_visible():
         make_answer("c.q.1"),
         make_result("c"),
     )
-    tags = [event.kind.TAG for event in visible_events(elements)]
+    tags = [event.kind.TAG for event in list_visible_events(elements)]
     assert tags == ["chat_request", "tool_call_request", "tool_call_response"]
 
 
 def test_unknown_and_broken_elements_are_never_visible():
-    assert visible_events([raw({"type": "weather"}), raw({"type": "chat_request"}), raw(1)]) == []
+    assert (
+        list_visible_events([raw({"type": "weather"}), raw({"type": "chat_request"}), raw(1)]) == []
+    )
 
 
 @given(strategies.streams)
 @settings(deadline=None)
 def test_a_provider_sees_allowed_kinds_alone_and_in_order(elements):
-    events = visible_events(elements)
+    events = list_visible_events(elements)
     assert {event.kind.TAG for event in events} <= SEEN
     assert events == [
         event for element in elements for event in element.events if event.kind.TAG in SEEN

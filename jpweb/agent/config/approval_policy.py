@@ -134,7 +134,7 @@ def remove_gates(layer: Layer) -> Layer:
 def describe_gates(tool: ToolConfig, second: SecondModel) -> LabeledLines:
     """Return the gates of a tool as lines for people; never an answer."""
     labeled_lines = [("approval", _RUN_TEXTS[tool.run]), ("result", _RESULT_TEXTS[tool.result])]
-    for kind, policy in _detached_policies(tool).items():
+    for kind, policy in _select_detached_policies(tool).items():
         label, texts = _DETACHED_TEXTS[kind]
         by_model = kind == "tool" and policy is DetachedPolicy.AUTO
         labeled_lines.append(
@@ -161,16 +161,16 @@ def collect_gates(tool: ToolConfig, second: SecondModel) -> dict[str, Any]:
     return {
         "run": tool.run.value,
         "result": tool.result.value,
-        "detached": _detached_policies(tool),
+        "detached": _select_detached_policies(tool),
         "questions": questions,
-        "second": _second_settings(tool, second),
+        "second": _read_second_settings(tool, second),
     }
 
 
 def collect_hidden(tool: ToolConfig, second: SecondModel) -> dict[str, Any]:
     """Return the gates that are not shown: answers, and the second model's settings."""
     answers = {n: [q.answer.value] for n, q in tool.questions.items() if q.answer is not None}
-    return {"answers": answers, "second": _second_settings(tool, second)}
+    return {"answers": answers, "second": _read_second_settings(tool, second)}
 
 
 def is_opened(tool: ToolConfig, baseline: ToolConfig) -> bool:
@@ -194,12 +194,12 @@ def _is_question_opened(question: QuestionConfig, baseline: QuestionConfig) -> b
     )
 
 
-def _detached_policies(tool: ToolConfig) -> dict[str, DetachedPolicy]:
+def _select_detached_policies(tool: ToolConfig) -> dict[str, DetachedPolicy]:
     policies = tool.detached.items()
     return {kind: policy for kind, policy in sorted(policies) if policy is not DetachedPolicy.WAIT}
 
 
-def _second_settings(tool: ToolConfig, second: SecondModel) -> dict[str, Any]:
+def _read_second_settings(tool: ToolConfig, second: SecondModel) -> dict[str, Any]:
     """Return the settings of the second model by question id; "" means all questions."""
     questions = {n: q for n, q in tool.questions.items() if q.target is QuestionTarget.ASSISTANT}
     if tool.detached.get("tool") is DetachedPolicy.AUTO:

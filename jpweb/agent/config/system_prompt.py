@@ -66,7 +66,7 @@ def _merge_text(table: TableReader, below: str) -> tuple[str, bool]:
     return between.join(pair), discard
 
 
-def _entry_table(parent: TableReader, number: int, item: Any, main_key: str) -> TableReader:
+def _make_entry_table(parent: TableReader, number: int, item: Any, main_key: str) -> TableReader:
     """Return an entry as a table; a text is the value of its main key."""
     if isinstance(item, str):
         item = {main_key: item}
@@ -78,7 +78,7 @@ def _entry_table(parent: TableReader, number: int, item: Any, main_key: str) -> 
 
 
 def _read_section(parent: TableReader, number: int, item: Any) -> SystemPart:
-    table = _entry_table(parent, number, item, "content")
+    table = _make_entry_table(parent, number, item, "content")
     content, tag = table.get_text("content"), table.get_text("tag")
     if content is None:
         raise table.make_error("content", "a string")
@@ -86,7 +86,7 @@ def _read_section(parent: TableReader, number: int, item: Any) -> SystemPart:
 
 
 def _read_instruction(parent: TableReader, number: int, item: Any) -> SystemPart:
-    table = _entry_table(parent, number, item, "title")
+    table = _make_entry_table(parent, number, item, "title")
     title, description = table.get_text("title"), table.get_text("description")
     items = table.get_texts("items") or ()
     examples = table.get("examples") or []
@@ -102,7 +102,7 @@ def _read_instruction(parent: TableReader, number: int, item: Any) -> SystemPart
 
 
 def _format_example(parent: TableReader, number: int, example: Any) -> str:
-    table = _entry_table(parent.make_child("examples", {}), number, example, "text")
+    table = _make_entry_table(parent.make_child("examples", {}), number, example, "text")
     if isinstance(example, str):
         return example
     good, bad, reason = (table.get_text(key) for key in ("good", "bad", "reason"))

@@ -101,14 +101,16 @@ def list_trust_items(
     items: list[TrustItem] = []
     for name, tool in configuration.tools.items():
         items.extend(
-            _tool_items(
+            _list_tool_items(
                 tool, _GatedTool(file_tools.get(name, tool), second), builtins_by_name.get(name)
             )
         )
     gated_tools = [
         _GatedTool(file_tools.get(name, tool), second) for name, tool in configuration.tools.items()
     ]
-    items.extend(_server_item(server, gated_tools) for server in configuration.servers.values())
+    items.extend(
+        _make_server_item(server, gated_tools) for server in configuration.servers.values()
+    )
     for name, provider in configuration.providers.items():
         if not _is_usual(name, provider):
             items.append(_provider_item(name, provider))
@@ -211,7 +213,7 @@ class _GatedTool:
         return approval_policy.collect_hidden(self.tool, self.second)
 
 
-def _tool_items(
+def _list_tool_items(
     tool: ToolConfig, gated: _GatedTool, builtin: ToolConfig | None
 ) -> Iterator[TrustItem]:
     # Options, access and default arguments decide the effect of a command as its arguments do.
@@ -276,7 +278,7 @@ def _argument_lines(arguments: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(f"argument {number}", argument) for number, argument in enumerate(arguments, 1)]
 
 
-def _server_item(server: McpServer, tools: Sequence[_GatedTool]) -> TrustItem:
+def _make_server_item(server: McpServer, tools: Sequence[_GatedTool]) -> TrustItem:
     lines = [("address", mask_url(server.url))] if server.url is not None else []
     lines += [("program", server.command)] if server.command is not None else []
     lines += _argument_lines(server.arguments)
@@ -292,7 +294,7 @@ def _server_item(server: McpServer, tools: Sequence[_GatedTool]) -> TrustItem:
         lines += [("time to start", limit)]
     content, secret = asdict(server), {"url": server.url, "headers": dict(server.headers)}
     server_tools = [
-        gated_tool for gated_tool in tools if _server_name(gated_tool.tool) == server.name
+        gated_tool for gated_tool in tools if _get_server_name(gated_tool.tool) == server.name
     ]
     return _make_item(TrustItemKind.SERVER, server.name, lines, content, server_tools, secret)
 
@@ -345,7 +347,7 @@ def _make_item(
     )
 
 
-def _server_name(tool: ToolConfig) -> str | None:
+def _get_server_name(tool: ToolConfig) -> str | None:
     return tool.source.server if isinstance(tool.source, Mcp) else None
 
 

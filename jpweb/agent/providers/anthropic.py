@@ -24,7 +24,7 @@ from jpweb.agent.providers.adapter.reasoning import (
     choose_effort,
     convert_to_budget,
     convert_to_level,
-    lower_level,
+    get_lower_level,
 )
 
 _SIGNATURE_KEY = "anthropic_thinking_signature"
@@ -152,7 +152,7 @@ def _make_thinking(
     level = convert_to_level(effort, model.max_output)
     if level != "auto":
         accepted = [name for name in model.levels if name not in ("none", "xlow")]
-        settings["anthropic_effort"] = lower_level(level, accepted)
+        settings["anthropic_effort"] = get_lower_level(level, accepted)
     return settings
 
 

@@ -75,14 +75,14 @@ class GoogleAdapter(ProviderAdapter):
 
     def make_thinking_part(self, text: str, metadata: Mapping[str, Any]) -> ThinkingPart | None:
         """Send back a signed thought; others were for people to read."""
-        details = _signature_details(metadata)
+        details = _make_signature_details(metadata)
         if not text or not details:
             return None
         return ThinkingPart(text, provider_name=self.SYSTEM, provider_details=details)
 
     def make_text_part(self, text: str, metadata: Mapping[str, Any]) -> TextPart | None:
         """Send a text back with its signature; one without text may still have one."""
-        details = _signature_details(metadata)
+        details = _make_signature_details(metadata)
         if not text and not details:
             return None
         return TextPart(text, provider_name=self.SYSTEM, provider_details=details)
@@ -94,11 +94,11 @@ class GoogleAdapter(ProviderAdapter):
             call.arguments,
             call.id,
             provider_name=self.SYSTEM,
-            provider_details=_signature_details(metadata),
+            provider_details=_make_signature_details(metadata),
         )
 
 
-def _signature_details(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
+def _make_signature_details(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
     signature = metadata.get(_SIGNATURE_KEY)
     return {_PROVIDER_SIGNATURE_KEY: signature} if signature else None
 

@@ -23,7 +23,7 @@ from jpweb.agent.providers.adapter.reasoning import (
     ReasoningModel,
     choose_effort,
     convert_to_level,
-    lower_level,
+    get_lower_level,
 )
 from jpweb.stream.events import ToolCallRequest
 
@@ -168,7 +168,7 @@ def _make_reasoning(
         }
     level = convert_to_level(effort, model.max_output)
     if level != "auto":
-        level = lower_level(level, model.levels)
+        level = get_lower_level(level, model.levels)
     settings: dict[str, Any] = {
         "openai_reasoning_effort": _VENDOR_EFFORTS.get(level, level),
         "openai_reasoning_summary": "auto",

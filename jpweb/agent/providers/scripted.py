@@ -102,10 +102,10 @@ class ScriptedProvider:
         if request.schema is not None:
             yield from (StructuredReply(_first_value(request.schema)), ReplyFinished())
             return
-        message, results = _latest_request(request.parts.events)
-        steps = list(_requested_steps(message))
+        message, results = _find_latest_request(request.parts.events)
+        steps = list(_list_requested_steps(message))
         if not steps:
-            yield from self._next_script_part(results)
+            yield from self._get_next_script_part(results)
         elif not results:
             yield from (self._make_call(step) for step in steps)
             yield ReplyFinished()
@@ -113,14 +113,14 @@ class ScriptedProvider:
             yield from _split_words("message", _quote_results(steps, results))
             yield ReplyFinished()
 
-    def _next_script_part(self, results: Sequence[ToolCallResponse]) -> Iterator[ProviderEvent]:
+    def _get_next_script_part(self, results: Sequence[ToolCallResponse]) -> Iterator[ProviderEvent]:
         if not results:
             yield from _split_words("reasoning", _THINKING_TEXT)
             yield from _split_words("message", _OPENING_TEXT)
         if len(results) < len(_SCRIPT_STEPS):
             yield self._make_call(_SCRIPT_STEPS[len(results)])
         else:
-            yield from _split_words("message", _closing_text(results))
+            yield from _split_words("message", _build_closing_text(results))
         yield ReplyFinished()
 
     def _make_call(self, step: _ScriptStep) -> CompleteToolCall:
@@ -135,7 +135,7 @@ def _split_words(variant: Literal["message", "reasoning"], text: str) -> Iterato
         yield TextDelta(variant, piece)
 
 
-def _latest_request(events: Sequence[ConversationEvent]) -> tuple[str, list[ToolCallResponse]]:
+def _find_latest_request(events: Sequence[ConversationEvent]) -> tuple[str, list[ToolCallResponse]]:
     """Return the person's latest message, and the results since."""
     message = ""
     results: list[ToolCallResponse] = []
@@ -148,7 +148,7 @@ def _latest_request(events: Sequence[ConversationEvent]) -> tuple[str, list[Tool
     return message, results
 
 
-def _requested_steps(message: str) -> Iterator[_ScriptStep]:
+def _list_requested_steps(message: str) -> Iterator[_ScriptStep]:
     """Yield the requested calls; arguments that are not an object become ``text``."""
     for tool, arguments_text in re.findall(r"^/call[ \t]+(\S+)[ \t]*(.*)$", message, re.MULTILINE):
         try:
@@ -184,7 +184,7 @@ def _first_value(schema: Mapping[str, Any]) -> Any:
             return "the script has no answer"
 
 
-def _closing_text(results: Sequence[ToolCallResponse]) -> str:
+def _build_closing_text(results: Sequence[ToolCallResponse]) -> str:
     return "\n".join(
         ("That was the script. This is what I received:", "", *_report_lines(results), "")
     )
@@ -204,8 +204,8 @@ def _describe_result(step: _ScriptStep, result: ToolCallResponse) -> str:
         return "received, not shown"
     answer = None if step.secret else _read_answer(result.content)
     if answer is None:
-        return f"no answer; the result was {_code_span(' '.join(result.content.split()))}"
-    return f"{_code_span(json.dumps(answer, ensure_ascii=False))} ({_json_type(answer)})"
+        return f"no answer; the result was {_make_code_span(' '.join(result.content.split()))}"
+    return f"{_make_code_span(json.dumps(answer, ensure_ascii=False))} ({_get_json_type(answer)})"
 
 
 def _read_answer(content: str) -> bool | str | None:
@@ -221,7 +221,7 @@ def _read_answer(content: str) -> bool | str | None:
     return answer if isinstance(answer, bool | str) else None
 
 
-def _json_type(value: bool | str) -> str:
+def _get_json_type(value: bool | str) -> str:
     return "boolean" if isinstance(value, bool) else "string"
 
 
@@ -231,7 +231,7 @@ def _fence_block(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def _code_span(text: str) -> str:
+def _make_code_span(text: str) -> str:
     """Return a code span of Markdown that no text can end early."""
     fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
     return f"{fence}{text}{fence}"

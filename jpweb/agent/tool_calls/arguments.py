@@ -54,7 +54,7 @@ def is_same_json(value: Any, other: Any) -> bool:
 def parse_embedded_json(schema: Mapping[str, Any], value: Any) -> Any:
     """Return the value with JSON in strings parsed where the schema admits no string."""
     if isinstance(value, str):
-        if "string" in _declared_types(schema):
+        if "string" in _list_declared_types(schema):
             return value
         parsed = _parse_json(value)
         return parse_embedded_json(schema, parsed) if matches_type(schema, parsed) else value
@@ -114,10 +114,10 @@ def matches_type(schema: Mapping[str, Any], value: Any) -> bool:
             kinds = {"array"}
         case _:
             kinds = {"object"}
-    return not kinds.isdisjoint(_declared_types(schema))
+    return not kinds.isdisjoint(_list_declared_types(schema))
 
 
-def _declared_types(schema: Mapping[str, Any]) -> frozenset[str]:
+def _list_declared_types(schema: Mapping[str, Any]) -> frozenset[str]:
     """Return the JSON types that the schema declares; all where it declares none."""
     declared = schema.get("type")
     if isinstance(declared, str):
@@ -127,7 +127,7 @@ def _declared_types(schema: Mapping[str, Any]) -> frozenset[str]:
     for key in ("anyOf", "oneOf"):
         if isinstance(schema.get(key), list):
             parts = [part for part in schema[key] if isinstance(part, Mapping)]
-            return frozenset().union(*(_declared_types(part) for part in parts))
+            return frozenset().union(*(_list_declared_types(part) for part in parts))
     return _ALL_TYPES
 
 

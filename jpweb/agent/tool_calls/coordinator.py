@@ -114,7 +114,7 @@ class ToolCoordinator:
             carried_interrupt_ids = interrupt.interrupt_ids
         await self._close_resumed_questions(calls, results)
         final_results = [
-            self._interrupted_result(call, interrupt, result)
+            self._make_interrupted_result(call, interrupt, result)
             if isinstance(result, InterruptedResult)
             else result
             for call, result in zip(calls, results, strict=True)
@@ -349,7 +349,7 @@ class ToolCoordinator:
                 if not question.answer_type.RECORDS_ANSWER:
                     stack.enter_context(self._idle_tracker.prevent_idle())
                 answers[question.id] = _mark_secret(
-                    question, execution.value_for_tool(answer.value)
+                    question, execution.convert_for_tool(answer.value)
                 )
 
     async def _execute_tool(
@@ -382,7 +382,7 @@ class ToolCoordinator:
             )
             return await run_interruptible(execution, self._interrupts)
 
-    def _interrupted_result(
+    def _make_interrupted_result(
         self, call: ToolCallRequest, interrupt: Interrupt | None, stopped: InterruptedResult
     ) -> CallResult:
         """Return the model's message for a call that was interrupted before it had a result."""

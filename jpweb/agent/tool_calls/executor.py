@@ -32,10 +32,12 @@ class SourcedQuestion:
     source: InquirySource
     original: Question | None = field(default=None, compare=False, repr=False)
 
-    def value_for_tool(self, value: Any) -> Any:
+    def convert_for_tool(self, value: Any) -> Any:
         """Return the answer with the tool's own value of a redacted option."""
         return (
-            value if self.original is None else _original_value(self.original, self.question, value)
+            value
+            if self.original is None
+            else _find_original_value(self.original, self.question, value)
         )
 
 
@@ -84,12 +86,14 @@ class ToolExecutor:
             if not question.answer_type.RECORDS_ANSWER:
                 call_secrets.add(SecretAnswer(reply.value))
                 self._run_secrets.update(filter(is_run_secret, call_secrets))
-            return replace(reply, value=_original_value(question, redacted_question, reply.value))
+            return replace(
+                reply, value=_find_original_value(question, redacted_question, reply.value)
+            )
 
         if outside is not None:
             outcome = await outside.execute(arguments, answers, ask_aside)
         elif builtin is not None:
-            outcome = await builtin.execute(arguments, _plain_answers(answers))
+            outcome = await builtin.execute(arguments, _get_plain_answers(answers))
         else:
             return Failed(self.explain_missing(name) or model_messages.describe_unknown_tool(name))
         secrets = call_secrets | self._run_secrets
@@ -120,7 +124,7 @@ def _resolve_outcome(
     return make_sourced_question(name, outcome.question, builtin.inquiry_source(name))
 
 
-def _plain_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
+def _get_plain_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: value.value if isinstance(value, SecretAnswer) else value
         for key, value in answers.items()
@@ -161,7 +165,7 @@ def _redact_question(question: Question, secrets: Iterable[SecretAnswer]) -> Que
     )
 
 
-def _original_value(original: Question, redacted_question: Question, value: Any) -> Any:
+def _find_original_value(original: Question, redacted_question: Question, value: Any) -> Any:
     """Return the tool's own value of the option that a person chose."""
     original_type, redacted_type = original.answer_type, redacted_question.answer_type
     if not (isinstance(original_type, Select) and isinstance(redacted_type, Select)):

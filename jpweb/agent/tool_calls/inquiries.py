@@ -79,7 +79,8 @@ class InquiryRunner:
         earlier_decline = self.state.take_closed(call.id, question, source)
         if earlier_decline is not None:
             return MissingAnswer(
-                earlier_decline.reason, _declined_result(call.name, question.id, earlier_decline)
+                earlier_decline.reason,
+                _make_declined_result(call.name, question.id, earlier_decline),
             )
         open_question = await self._find_waiting(call, question, source)
         is_still_waiting = open_question is not None and (
@@ -134,7 +135,7 @@ class InquiryRunner:
         chosen_route: Route,
     ) -> str:
         """Record the request, with the note for a later process; return its id."""
-        attempt, inquiry_id = self.state.next_attempt(call.id, question.id)
+        attempt, inquiry_id = self.state.count_attempt(call.id, question.id)
         note: dict[str, Any] = {
             "tool_call_id": call.id,
             "tool": call.name,
@@ -185,7 +186,7 @@ class InquiryRunner:
                 return ToolAnswer(value)
             case UseStatic(value):
                 await self._record_response(
-                    prompt, _recordable_outcome(prompt.question, value), "configuration"
+                    prompt, _make_recordable_outcome(prompt.question, value), "configuration"
                 )
                 return ToolAnswer(value)
             case Refuse(reason):
@@ -242,7 +243,7 @@ class InquiryRunner:
                     self.state.remembered_tool_answers[key] = RememberedAnswer(value)
                 return ToolAnswer(value)
             case Declined() as declined:
-                call_result = _declined_result(prompt.tool_name, prompt.question.id, declined)
+                call_result = _make_declined_result(prompt.tool_name, prompt.question.id, declined)
                 return MissingAnswer(declined.reason, call_result)
             case InterruptedResult():
                 return await self._withdraw_question(prompt)
@@ -270,7 +271,7 @@ def configure_question(question: Question, tool: ToolConfig) -> Question:
     return question if is_exclusive is None else replace(question, exclusive=is_exclusive)
 
 
-def _recordable_outcome(question: Question, value: Any) -> InquiryOutcome:
+def _make_recordable_outcome(question: Question, value: Any) -> InquiryOutcome:
     return Answered(value) if question.answer_type.RECORDS_ANSWER else Redacted()
 
 
@@ -286,7 +287,7 @@ def _restore_question(question_id: str, recorded_question: InquiryQuestion) -> Q
     )
 
 
-def _declined_result(tool: str, question_id: str, declined: Declined) -> CallResult:
+def _make_declined_result(tool: str, question_id: str, declined: Declined) -> CallResult:
     if declined.reason is CancellationReason.USER:
         return CallResult(model_messages.describe_cancelled_input(declined.note))
     return CallResult(

@@ -112,7 +112,7 @@ class LlmInquiryBackend:
             try:
                 return await self._request_with_retries(model, request)
             except ProviderFailed as failure:
-                later = _later_half(request.parts.events)
+                later = _keep_later_half(request.parts.events)
                 if failure.kind is not FailureKind.CONTEXT_LENGTH or not later:
                     raise
             request = replace(request, parts=replace(request.parts, events=later))
@@ -141,14 +141,14 @@ class LlmInquiryBackend:
             async for event in stream:
                 match event:
                     case TextDelta(_, text):
-                        size += _utf8_size(text)
+                        size += _count_utf8_bytes(text)
                     case StructuredReply(value):
-                        size += _utf8_size(json.dumps(value, ensure_ascii=False))
+                        size += _count_utf8_bytes(json.dumps(value, ensure_ascii=False))
                         replies.append(value)
                     case CompleteToolCall(_, name):
                         raise InquiryFailed(f"the assistant called {name} instead of answering")
                     case ReplyFinished():
-                        return _single_reply(replies)
+                        return _select_single_reply(replies)
                     case _:
                         pass
                 if 0 < request.max_bytes < size:
@@ -184,7 +184,7 @@ def _make_inquiry_copy(
     return (*in_turn, *(wire.write_element(event) for event in added))
 
 
-def _later_half(events: Sequence[ConversationEvent]) -> tuple[ConversationEvent, ...]:
+def _keep_later_half(events: Sequence[ConversationEvent]) -> tuple[ConversationEvent, ...]:
     """Return the events without the older half of the requests and the events that follow them.
 
     They are cut before a request, where no call is open: the call that asks and its question stay.
@@ -228,11 +228,11 @@ def _format_options(kind: Select) -> str:
     )
 
 
-def _utf8_size(text: str) -> int:
+def _count_utf8_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))  # a reply may hold a single surrogate
 
 
-def _single_reply(replies: Sequence[Any]) -> Any:
+def _select_single_reply(replies: Sequence[Any]) -> Any:
     if not replies:
         raise InquiryFailed("the reply holds no structured data")
     return replies[0]

@@ -74,7 +74,7 @@ class PermissionPrompts:
         """
         if tool.run is Mode.UNATTENDED and not is_asked:
             return Permission(call.arguments, policies=note_unattended(tool))
-        with self._idle_tracker.queued_at_gate():
+        with self._idle_tracker.track_wait_at_gate():
             await self._prompt_lock.acquire()
         try:
             if is_asked:
@@ -86,7 +86,7 @@ class PermissionPrompts:
     async def _apply_policy(
         self, call: ToolCallRequest, tool: ToolConfig
     ) -> Permission | CallResult | InterruptedResult:
-        key = self._permission_key(call.name)
+        key = self._make_permission_key(call.name)
         reachable = await self._prompter.has_reachable_person()
         detached = tool.detached.get("run", self._detached)
         remembered = self._state.remembered_permission_decisions.get(key)
@@ -114,7 +114,7 @@ class PermissionPrompts:
     ) -> Permission | CallResult | InterruptedResult:
         formatter = self._formatters.get(call.name)
         formatted = None if formatter is None else await formatter(call.arguments)
-        key = self._permission_key(call.name)
+        key = self._make_permission_key(call.name)
         prompt = RunPrompt(
             call.id, call.name, describe_tool(tool), call.arguments, edit, formatted, key.definition
         )
@@ -142,7 +142,7 @@ class PermissionPrompts:
         if source is not None:
             self._sources[key] = source
 
-    def _permission_key(self, tool: str) -> PermissionKey:
+    def _make_permission_key(self, tool: str) -> PermissionKey:
         return PermissionKey(tool, self._definitions.get(tool, ""))
 
     async def deliver_result(

@@ -204,7 +204,7 @@ class TurnState:
         self._granted.clear()
         self.grants.clear()
 
-    def next_attempt(self, tool_call_id: str, question_id: str) -> tuple[int, str]:
+    def count_attempt(self, tool_call_id: str, question_id: str) -> tuple[int, str]:
         """Count one more recording of the question by the call; return its number and inquiry id.
 
         Numbers begin at 1. Numbers whose ids any program has used in the turn are skipped.

@@ -115,10 +115,14 @@ def _read_tag(arguments: Mapping[str, Any]) -> Any:
 
 def _find_problem(arguments: Mapping[str, Any]) -> str | None:
     """Return the problem of the arguments and how to fix it; None where there is none."""
-    return _text_problem(arguments) or _options_problem(arguments) or _default_problem(arguments)
+    return (
+        _find_text_problem(arguments)
+        or _options_problem(arguments)
+        or _find_default_problem(arguments)
+    )
 
 
-def _text_problem(arguments: Mapping[str, Any]) -> str | None:
+def _find_text_problem(arguments: Mapping[str, Any]) -> str | None:
     question, context = arguments.get("question"), arguments.get("context")
     if not isinstance(question, str) or not question.strip():
         return "“question” is required: give the question as a non-empty string."
@@ -148,7 +152,7 @@ def _no_options(tag: str) -> str:
     return f"“options” goes only with “select”. Leave it out, or change “answer_type” from “{tag}”."
 
 
-def _default_problem(arguments: Mapping[str, Any]) -> str | None:
+def _find_default_problem(arguments: Mapping[str, Any]) -> str | None:
     default, kind = arguments.get("default"), _make_answer_type(arguments)
     if default is None or kind.is_valid(default):
         return None

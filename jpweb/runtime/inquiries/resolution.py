@@ -264,7 +264,9 @@ async def wait_for_secret(
         with (
             hold_run()
         ):  # parked before it reads whether a secret was sent, the run would be requeued again
-            expectation = await stack.enter_async_context(secret_channel.expecting(row, held_run))
+            expectation = await stack.enter_async_context(
+                secret_channel.expect_secret(row, held_run)
+            )
             if expectation.is_sent:
                 hold_stack = stack.enter_context(ExitStack())
                 hold_stack.enter_context(hold_run())

@@ -190,7 +190,7 @@ class SecretChannel:
         self._background_tasks = BackgroundTasks()
 
     @asynccontextmanager
-    async def expecting(
+    async def expect_secret(
         self, row: Inquiry, held_run: Run | None = None
     ) -> AsyncIterator[SecretExpectation]:
         """Wait for an inquiry's secret while the block runs; its row publishes the key.
@@ -199,7 +199,7 @@ class SecretChannel:
         whose call may wait already.
         """
         seal_key = SealKey(row.inquiry_id)
-        with self._handover.expecting(row.pk) as arrival:
+        with self._handover.expect_secret(row.pk) as arrival:
             self._seal_keys[row.pk] = seal_key
             try:
                 run_and_is_sent = await run_in_db_thread(

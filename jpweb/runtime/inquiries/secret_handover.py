@@ -37,7 +37,7 @@ class SecretHandover:
         self._arrivals: dict[int, asyncio.Future[PendingSecret]] = {}
 
     @contextmanager
-    def expecting(self, inquiry_key: int) -> Iterator[asyncio.Future[PendingSecret]]:
+    def expect_secret(self, inquiry_key: int) -> Iterator[asyncio.Future[PendingSecret]]:
         """Wait for one secret while the block runs; of two blocks the later gets it."""
         arrival: asyncio.Future[PendingSecret] = asyncio.get_running_loop().create_future()
         self._arrivals[inquiry_key] = arrival

@@ -24,7 +24,7 @@ class Fence(NamedTuple):
     language: str
 
 
-def next_fence(line: str, open_fence: Fence | None) -> Fence | None:
+def find_next_fence(line: str, open_fence: Fence | None) -> Fence | None:
     """Return the block that is open after a line."""
     match = _FENCE_LINE.match(line)
     if not match:
@@ -35,7 +35,7 @@ def next_fence(line: str, open_fence: Fence | None) -> Fence | None:
         return (
             None
             if marks[0] == "`" and "`" in info_string
-            else Fence(line, marks, _first_word(info_string))
+            else Fence(line, marks, _get_first_word(info_string))
         )
     is_closing = marks.startswith(open_fence.marks) and not info_string
     return None if is_closing else open_fence
@@ -49,7 +49,7 @@ def has_fence(text: str) -> bool:
 def has_highlightable_code(text: str) -> bool:
     """Return whether a text contains code in a language that can be highlighted."""
     return any(
-        syntax_highlighting.find_language(_first_word(match[1])) not in ("", "diff")
+        syntax_highlighting.find_language(_get_first_word(match[1])) not in ("", "diff")
         for match in _LANGUAGE_FENCE.finditer(text)
     )
 
@@ -63,7 +63,7 @@ def split_markdown(text: str, max_chars: int) -> Iterator[str]:
     for part in text_chunks.split_text(text, max_chars):
         prefix = open_fence.line + "\n" if open_fence else ""
         for line in part.removesuffix("\n").split("\n"):
-            open_fence = next_fence(line, open_fence)
+            open_fence = find_next_fence(line, open_fence)
         chunk = prefix + part
         if open_fence:
             chunk += ("" if chunk.endswith("\n") else "\n") + open_fence.marks + "\n"
@@ -81,7 +81,7 @@ def _render_blocks(text: str, max_chars: int) -> Iterator[str]:
     open_fence: Fence | None = None
     block_lines: list[str] = []
     for line in text.split("\n"):
-        fence_after = next_fence(line, open_fence)
+        fence_after = find_next_fence(line, open_fence)
         if fence_after == open_fence:
             block_lines.append(line)
             continue
@@ -102,5 +102,5 @@ def _render_block(lines: list[str], open_fence: Fence | None, max_chars: int) ->
     )
 
 
-def _first_word(info_string: str) -> str:
+def _get_first_word(info_string: str) -> str:
     return info_string.split(maxsplit=1)[0] if info_string else ""

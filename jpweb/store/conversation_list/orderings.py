@@ -19,7 +19,7 @@ from jpweb.store.sql.keyset_merge import IndexRange
 def build_ranges(filters: ListFilters) -> list[IndexRange]:
     """Return the index ranges to read for these filters."""
     if filters.sort == Sort.WAITING:
-        return _waiting_ranges(filters)
+        return _build_waiting_ranges(filters)
     # As an IN list: SQLite does not use the index for a bare ``NOT archived``.
     rows = Conversation.objects.filter(archived__in=[filters.archived])
     condition = filters.build_condition()
@@ -68,7 +68,7 @@ def open_row_ranges(person_id: int) -> list[IndexRange]:
     ]
 
 
-def _waiting_ranges(filters: ListFilters) -> list[IndexRange]:
+def _build_waiting_ranges(filters: ListFilters) -> list[IndexRange]:
     """Return the ranges of conversations by the longest waiting row of each."""
     prefix = "conversation__"
     condition = filters.build_condition(prefix) & Q(conversation__archived=filters.archived)

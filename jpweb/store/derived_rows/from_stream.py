@@ -67,10 +67,10 @@ def derive_stream_rows(
 
 def derive_inquiry_rows(outline: Outline) -> list[InquiryColumns]:
     """Return the inquiry rows of a stream; documents are JSON text, times are instants."""
-    return [_inquiry_row(inquiry, call) for inquiry, call in outline.list_inquiries()]
+    return [_make_inquiry_row(inquiry, call) for inquiry, call in outline.list_inquiries()]
 
 
-def question_columns(request: InquiryRequest) -> dict[str, Any]:
+def make_question_columns(request: InquiryRequest) -> dict[str, Any]:
     """Return the columns of a question."""
     return {
         "inquiry_id": db_text.clean_text(request.id),
@@ -80,7 +80,7 @@ def question_columns(request: InquiryRequest) -> dict[str, Any]:
     }
 
 
-def outcome_columns(
+def make_outcome_columns(
     event: ConversationEvent, response: InquiryResponse, position: int
 ) -> dict[str, Any]:
     """Return the columns of an outcome, but not the person's key, which a file could forge."""
@@ -122,15 +122,15 @@ def get_time(event: ConversationEvent) -> datetime:
     return timestamps.parse_timestamp(event.timestamp) or clock.now()
 
 
-def _inquiry_row(inquiry: InquiryPair, call: ToolCall | None) -> InquiryColumns:
+def _make_inquiry_row(inquiry: InquiryPair, call: ToolCall | None) -> InquiryColumns:
     request = inquiry.inquiry_request
     (event,) = inquiry.request.element.events
     asker = call.call.name if call else request.source.name or request.source.tag.value
-    values = question_columns(request) | _UNSETTLED_COLUMNS
+    values = make_question_columns(request) | _UNSETTLED_COLUMNS
     if inquiry.response is not None:
         (answer,) = inquiry.response.element.events
         if isinstance(answer.kind, InquiryResponse):
-            values |= outcome_columns(answer, answer.kind, inquiry.response.position)
+            values |= make_outcome_columns(answer, answer.kind, inquiry.response.position)
     values |= {
         "anchor": inquiry.request.anchor,
         "position": inquiry.request.position,

@@ -128,7 +128,7 @@ def _parse_calls(rows: Iterable[tuple[int, str]]) -> list[tuple[int, ToolCallReq
     return [(position, kind) for position, kind in kinds if isinstance(kind, ToolCallRequest)]
 
 
-def _calls_since(
+def _list_calls_since(
     conversation_ids: list[int], starts: list[int]
 ) -> QuerySet[JournalEntry, tuple[int, str]]:
     rows = JournalEntry.objects.filter(
@@ -147,15 +147,15 @@ _last_turn_query = CompiledQuery(
     )[:1]
 )
 # Calls of a conversation's current turn: all, and those whose text contains an id.
-_call_query = CompiledQuery(_calls_since)
+_call_query = CompiledQuery(_list_calls_since)
 _call_by_id_query = CompiledQuery(
-    lambda conversation_ids, starts, call_ids: _calls_since(conversation_ids, starts).filter(
+    lambda conversation_ids, starts, call_ids: _list_calls_since(conversation_ids, starts).filter(
         text__contains=Value(str(call_ids[0]))
     )
 )
 # Calls of the current turn without a result; any event of it; the calls with a result.
 _running_call_query = CompiledQuery(
-    lambda conversation_ids, starts: _calls_since(conversation_ids, starts).exclude(
+    lambda conversation_ids, starts: _list_calls_since(conversation_ids, starts).exclude(
         Exists(
             _filter_results(
                 conversation=OuterRef("conversation"), item_position=OuterRef("item_position")

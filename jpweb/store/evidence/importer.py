@@ -147,7 +147,7 @@ def _import_conversation(bundle: Bundle, workspace: Workspace, folder: str) -> C
     anchors = _check_anchors(name, lines)
     journal.replace_elements(conversation, elements, anchors)
     partial_elements = [read_partial(element.raw) for element in elements]
-    inquiries.derive_rows(conversation, build_inquiry_outline(partial_elements, anchors))
+    inquiries.rebuild_rows(conversation, build_inquiry_outline(partial_elements, anchors))
     conversation.save()
     return conversation
 

@@ -43,7 +43,7 @@ def attach_previous(rows: Iterable[Inquiry | Approval]) -> None:
     Approvals are skipped.
     """
     questions: list[Any] = [row for row in rows if isinstance(row, Inquiry)]
-    answers_by_key = _newest_by_key(
+    answers_by_key = _find_newest_by_key(
         {row.same_question_key for row in questions if row.same_question_key}
     )
     for row in questions:
@@ -55,7 +55,7 @@ def attach_previous(rows: Iterable[Inquiry | Approval]) -> None:
         row.previous_answers = previous[:MAX_SHOWN]
 
 
-def _newest_by_key(question_keys: set[str]) -> dict[str, list[PreviousAnswer]]:
+def _find_newest_by_key(question_keys: set[str]) -> dict[str, list[PreviousAnswer]]:
     answers: dict[str, list[PreviousAnswer]] = defaultdict(list)
     for question_key, *columns in _load_rows(sorted(question_keys)):
         answers[question_key].append(PreviousAnswer(*columns))
@@ -69,7 +69,7 @@ def _load_rows(question_keys: list[str]) -> list[Any]:
     return _answers_query(keys) if keys else []
 
 
-def _newest_ids(question_keys: list[str]) -> QuerySet[Any, Any]:
+def _find_newest_ids(question_keys: list[str]) -> QuerySet[Any, Any]:
     """Return the ids of the newest settled questions of each key."""
     rank = Window(RowNumber(), partition_by="same_question_key", order_by=_NEWEST_FIRST)
     settled = Inquiry.objects.filter(
@@ -86,7 +86,7 @@ def _select_columns(rows: QuerySet[Inquiry]) -> QuerySet[Inquiry, Any]:
     )
 
 
-_newest_ids_query = CompiledQuery(_newest_ids)
+_newest_ids_query = CompiledQuery(_find_newest_ids)
 _answers_query = CompiledQuery(lambda keys: _select_columns(Inquiry.objects.filter(pk__in=keys)))
 _single_key_query = CompiledQuery(
     lambda question_keys: _select_columns(

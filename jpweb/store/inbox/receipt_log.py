@@ -90,7 +90,7 @@ def save_receipts(receipts: Mapping[ReceiptKey, ReceiptTimes]) -> list[ReceiptKe
     Three statements for any number. People who may not answer a question are left out.
     """
     for _ in range(2):
-        adapt = bulk.time_adapter()
+        adapt = bulk.get_time_adapter()
         allowed = sorted(_filter_allowed(receipts))
         rows = [(*key, *map(adapt, receipts[key].get_columns())) for key in allowed]
         try:

@@ -80,7 +80,7 @@ def insert_open_row(
         asker=db_text.clean_text(asker_name)[:200],
         waiter="",
         seal_key="",
-        **from_stream.question_columns(request),
+        **from_stream.make_question_columns(request),
     )
     row.same_question_key = _same_question_key(row, workspace_id)
     compiled_write.insert_row(row)
@@ -165,7 +165,7 @@ def _make_outcome_columns(
 ) -> dict[str, Any]:
     """Return the columns that a response settles, the decider's id among them."""
     by = event.note.get("by")
-    columns = from_stream.outcome_columns(event, response, entry.position)
+    columns = from_stream.make_outcome_columns(event, response, entry.position)
     columns["decider_id"] = by.get("id") if isinstance(by, dict) else None
     return columns
 

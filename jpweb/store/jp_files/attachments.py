@@ -272,11 +272,11 @@ def _make_events_file(conversation: Conversation) -> bytes:
     is_compatible = conversation.workspace.writing == WritePolicy.COMPATIBLE
     elements = journal.read_elements(conversation.pk)
     return wire.join_array(
-        [_element_text(element, is_compatible=is_compatible) for element in elements]
+        [_get_element_text(element, is_compatible=is_compatible) for element in elements]
     ).encode()
 
 
-def _element_text(element: Element, *, is_compatible: bool) -> str:
+def _get_element_text(element: Element, *, is_compatible: bool) -> str:
     if is_compatible and isinstance(element.body, ConversationEvent):
         return wire.write_element(element.body, compatible=True).raw
     return element.raw

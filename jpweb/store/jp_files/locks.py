@@ -115,7 +115,7 @@ def hold_lock(
     does not block. Threads of one process exclude each other too. Raises LockHeld, OSError.
     """
     conversation_lock = ConversationLock(
-        jp_id, _candidate_paths(silo, workspace_jp, jp_id), timeout_seconds
+        jp_id, _list_candidate_paths(silo, workspace_jp, jp_id), timeout_seconds
     )
     try:
         yield conversation_lock
@@ -123,7 +123,7 @@ def hold_lock(
         conversation_lock.release()
 
 
-def _candidate_paths(silo: Path | None, workspace_jp: Path, jp_id: int) -> list[Path]:
+def _list_candidate_paths(silo: Path | None, workspace_jp: Path, jp_id: int) -> list[Path]:
     """Return the paths of the lock file; it is created at the first."""
     roots = [workspace_jp] if silo is None else [silo, workspace_jp]
     return [root / "locks" / f"jp-c{jp_id}.lock" for root in roots]

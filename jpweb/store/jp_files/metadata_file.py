@@ -168,7 +168,7 @@ def _change_files(
     unsaved: Mapping[str, Any],
 ) -> DiskConversation | None:
     """Apply the change to a conversation's files, and write what they lack; returns the files."""
-    changes = _metadata_changes(disk_conversation, requested, unsaved)
+    changes = _list_metadata_changes(disk_conversation, requested, unsaved)
     if workspace.find_stream_file(disk_conversation.folder).name != writer.EVENTS_NAME:
         raise StoreError("This conversation was saved by an older version of jp. Edit it in jp.")
     if requested.archived is False:
@@ -195,7 +195,7 @@ def _change_files(
     return workspace.find_conversation(disk_workspace, lock.jp_id)
 
 
-def _metadata_changes(
+def _list_metadata_changes(
     disk_conversation: DiskConversation, requested: MetadataChange, unsaved: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the changes of metadata.json; labels are merged with the present ones."""

@@ -100,7 +100,7 @@ def mirror_workspace(
     find = workspace.find_workspace_at if is_root else workspace.find_workspace
     disk_workspace = find(path)
     existing_row = next(
-        iter(Workspace.objects.filter(root=_database_root(disk_workspace))[:1]), None
+        iter(Workspace.objects.filter(root=_get_database_root(disk_workspace))[:1]), None
     )
     bound_id = (
         existing_row.copies_id
@@ -210,15 +210,15 @@ def _mark_removed(
 def _is_changed(folder: DiskConversation, values: tuple[Any, ...], refusals: Refusals) -> bool:
     if refusals.has_silo and silo_bindings.is_older(folder.fingerprint, values[0]):
         return False
-    return values != _compared_values(folder)
+    return values != _list_compared_values(folder)
 
 
-def _compared_values(folder: DiskConversation) -> tuple[str, bool, str]:
+def _list_compared_values(folder: DiskConversation) -> tuple[str, bool, str]:
     """Return a conversation's values of ``_COMPARED_COLUMNS``."""
     return folder.fingerprint, folder.is_archived, db_text.clean_text(folder.folder.name)
 
 
-def _database_root(disk_workspace: DiskWorkspace) -> str:
+def _get_database_root(disk_workspace: DiskWorkspace) -> str:
     return DEMO_ROOT if disk_workspace.root == _RESOLVED_DEMO else str(disk_workspace.root)
 
 
@@ -226,7 +226,7 @@ def _get_or_create_row(
     disk_workspace: DiskWorkspace, name: str, workspace_row: Workspace | None, bound_id: str
 ) -> tuple[Workspace, bool]:
     """Return the row of a workspace, and whether it was created; updated only where it differs."""
-    root = _database_root(disk_workspace)
+    root = _get_database_root(disk_workspace)
     values = {"jp_id": disk_workspace.jp_id}
     if workspace_row is None or name:  # without a new name, the row keeps its name
         values["name"] = name or disk_workspace.root.name or str(disk_workspace.root)
@@ -313,7 +313,7 @@ def iterate_stats(workspace_row: Workspace) -> Iterator[tuple[Conversation, Stre
 
 def find_row(disk_workspace: DiskWorkspace) -> Workspace | None:
     """Return the row of a workspace on disk, or None."""
-    return Workspace.objects.filter(root=_database_root(disk_workspace)).first()
+    return Workspace.objects.filter(root=_get_database_root(disk_workspace)).first()
 
 
 def register_workspace(disk_workspace: DiskWorkspace, name: str) -> tuple[Workspace, bool]:

@@ -112,7 +112,7 @@ def _parse_stream(
     ]
     stream = ParsedStream(
         framing,
-        _last_time(partial_elements),
+        _find_last_time(partial_elements),
         from_stream.derive_stream_rows(partial_elements, anchors),
         from_stream.derive_inquiry_rows(outline_inquiries),
         bodies.count(UnknownEvent),
@@ -121,7 +121,7 @@ def _parse_stream(
     return stream, "", False
 
 
-def _last_time(partial_elements: list[PartialElement]) -> datetime | None:
+def _find_last_time(partial_elements: list[PartialElement]) -> datetime | None:
     for partial in reversed(partial_elements):
         body = partial.element.body
         moment = (

@@ -99,12 +99,14 @@ def _copy_in_batches(
         conversation.fingerprint = ""
         conversation.framing = stream.framing
         equal_entries, turns = _keep_equal_rows(conversation, stream.stream_rows, is_new=is_new)
-        conversation.last_activity = stream.last_time or _last_activity(disk_conversation, parsed)
+        conversation.last_activity = stream.last_time or _get_last_activity(
+            disk_conversation, parsed
+        )
         conversation.save()
-    for start, end in _batch_bounds(stream.stream_rows.entries, equal_entries):
+    for start, end in _iterate_batch_bounds(stream.stream_rows.entries, equal_entries):
         with transaction.atomic():
             _check_unchanged(conversation)
-            part = _first_entries(stream.stream_rows, end)
+            part = _take_first_entries(stream.stream_rows, end)
             journal.insert_rows(conversation, part, start, turns)
             turns = max(turns, len(part.turns))
             journal.set_counts(conversation, part)
@@ -152,7 +154,7 @@ def _copy_at_once(
     if not is_new:
         stream = _hide_content(conversation, stream, redacted_texts)
     conversation.framing = stream.framing
-    conversation.last_activity = stream.last_time or _last_activity(disk_conversation, parsed)
+    conversation.last_activity = stream.last_time or _get_last_activity(disk_conversation, parsed)
     journal.set_counts(conversation, stream.stream_rows)
     revision = conversation.revision
     conversation.save()
@@ -188,7 +190,7 @@ def _keep_equal_rows(
     Turns that begin in the kept entries are written at once: no batch may follow.
     """
     equal_entries, turns = journal.delete_changed(conversation, stream_rows, is_new=is_new)
-    equal_rows = _first_entries(stream_rows, equal_entries)
+    equal_rows = _take_first_entries(stream_rows, equal_entries)
     journal.insert_rows(conversation, equal_rows, equal_entries, turns)
     journal.set_counts(conversation, equal_rows)
     return equal_entries, max(turns, len(equal_rows.turns))
@@ -210,7 +212,9 @@ def _replace_inquiries(conversation: Conversation, stream: ParsedStream) -> Coun
     return states
 
 
-def _batch_bounds(entries: list[from_stream.EntryColumns], start: int) -> Iterator[tuple[int, int]]:
+def _iterate_batch_bounds(
+    entries: list[from_stream.EntryColumns], start: int
+) -> Iterator[tuple[int, int]]:
     """Yield the bounds of the batches from ``start`` on."""
     size = 0
     for end, (text, *_) in enumerate(entries[start:], start + 1):
@@ -223,10 +227,10 @@ def _batch_bounds(entries: list[from_stream.EntryColumns], start: int) -> Iterat
 
 
 def _fits_one_batch(entries: list[from_stream.EntryColumns]) -> bool:
-    return all(end == len(entries) for _, end in _batch_bounds(entries, 0))
+    return all(end == len(entries) for _, end in _iterate_batch_bounds(entries, 0))
 
 
-def _first_entries(stream_rows: from_stream.StreamRows, count: int) -> from_stream.StreamRows:
+def _take_first_entries(stream_rows: from_stream.StreamRows, count: int) -> from_stream.StreamRows:
     """Return the rows of the first ``count`` entries."""
     turns = [turn for turn in stream_rows.turns if turn[0] < count]
     return from_stream.StreamRows(stream_rows.entries[:count], turns)
@@ -256,7 +260,7 @@ def _make_row(
     metadata = parsed.metadata
     defaults = {
         "origin": Origin.MIRRORED,
-        "last_activity": _last_activity(disk_conversation, parsed),
+        "last_activity": _get_last_activity(disk_conversation, parsed),
     }
     lookup = {"workspace": workspace_row, "jp_id": disk_conversation.jp_id}
     if is_new:
@@ -286,6 +290,6 @@ def _choose_fingerprint(disk_conversation: DiskConversation, parsed: ParsedConve
     return "" if parsed.has_transient_error else disk_conversation.fingerprint
 
 
-def _last_activity(disk_conversation: DiskConversation, parsed: ParsedConversation) -> datetime:
+def _get_last_activity(disk_conversation: DiskConversation, parsed: ParsedConversation) -> datetime:
     """Return when a conversation was last active, by its metadata or its id."""
     return parsed.metadata.last_activated_at or workspace.get_created_at(disk_conversation.jp_id)

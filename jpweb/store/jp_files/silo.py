@@ -49,7 +49,7 @@ def find_silo(root: Path, jp_id: str) -> Path | None:
         and entry.is_dir(follow_symlinks=False)
     ]
     by_name = [folder for folder in candidates if folder.name == f"{root.name}-{jp_id}"]
-    return max(by_name or candidates, key=_newest_change, default=None)
+    return max(by_name or candidates, key=_find_newest_change, default=None)
 
 
 def is_linked_elsewhere(silo: Path, root: Path) -> bool:
@@ -82,7 +82,7 @@ def read_approved_targets(silo: Path | None) -> dict[str, str]:
     return {path: target for path, target in mounts if isinstance(path, str)}
 
 
-def _newest_change(folder: Path) -> tuple[int, str]:
+def _find_newest_change(folder: Path) -> tuple[int, str]:
     try:
         with Directory.open_at(folder) as folder_directory:
             statuses = [

@@ -345,14 +345,14 @@ def _choose_copies(jp_id: int, copies: list[_FolderCopy], *, is_archived: bool) 
     )
     metadata_copy = max(copies, key=lambda candidate: candidate.get_changed_at("metadata.json"))
     fingerprint = (
-        f"{metadata_copy.get_fingerprint('metadata.json')}/{_stream_fingerprint(stream_copy)}"
+        f"{metadata_copy.get_fingerprint('metadata.json')}/{_make_stream_fingerprint(stream_copy)}"
     )
     return DiskConversation(
         stream_copy.folder, metadata_copy.folder, jp_id, is_archived, fingerprint
     )
 
 
-def _stream_fingerprint(copy: _FolderCopy) -> str:
+def _make_stream_fingerprint(copy: _FolderCopy) -> str:
     return copy.get_fingerprint(_choose_stream_name(copy.statuses))
 
 

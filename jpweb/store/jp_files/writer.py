@@ -107,7 +107,7 @@ def write_conversation(
     lock.confirm_held()
     folders_by_parent = [find_folders(parent, lock.jp_id) for parent in parents]
     latest = _require_unchanged(parents, lock.jp_id, folders_by_parent, files, expected)
-    metadata_source = _newest_folder(folders_by_parent, (METADATA_NAME,))
+    metadata_source = _find_newest_folder(folders_by_parent, (METADATA_NAME,))
     metadata = merge_metadata(
         _read_file(metadata_source / METADATA_NAME) if metadata_source else None, files.metadata
     )
@@ -249,7 +249,7 @@ def _changed_at(folder: Path, names: Sequence[str]) -> int:
     return 0
 
 
-def _newest_folder(
+def _find_newest_folder(
     folders_by_parent: Sequence[Sequence[Path]], names: Sequence[str]
 ) -> Path | None:
     """Return the folder whose copy JP reads: the newest, of equals the silo's (section 3)."""
@@ -267,7 +267,7 @@ def _require_unchanged(
     """Return the folder whose events count, None where there is none. Raises FilesChanged."""
     if any(find_folders(parent / ".archive", jp_id) for parent in parents):
         raise FilesChanged("This conversation was archived meanwhile.")
-    latest = _newest_folder(folders_by_parent, (EVENTS_NAME, BASE_CONFIG_NAME))
+    latest = _find_newest_folder(folders_by_parent, (EVENTS_NAME, BASE_CONFIG_NAME))
     if latest is None:
         if expected is not None:
             raise FilesChanged("This conversation was removed meanwhile.")

@@ -114,8 +114,8 @@ def list_due(limit: int) -> list[DueNotification]:
     waiting_rows: list[tuple[WaitingRow, Channel]] = []
     for channel in CHANNELS:
         if channel.receiver_model.objects.exists():
-            waiting_rows += [(row, channel) for row in _due_questions(channel)[:limit]]
-            waiting_rows += [(row, channel) for row in _due_approvals(channel)[:limit]]
+            waiting_rows += [(row, channel) for row in _list_due_questions(channel)[:limit]]
+            waiting_rows += [(row, channel) for row in _list_due_approvals(channel)[:limit]]
             waiting_rows += [(row, channel) for row in due_mentions.list_due(channel)[:limit]]
     waiting_rows.sort(key=lambda waiting: _get_start(waiting[0]))
     receivers: dict[tuple[Channel, int], Any] = {}
@@ -272,13 +272,13 @@ def _describe_mention(row: Mention) -> dict[str, Any]:
     }
 
 
-def _due_questions(channel: Channel) -> QuerySet[Inquiry]:
+def _list_due_questions(channel: Channel) -> QuerySet[Inquiry]:
     return _join_receivers(
         Inquiry.objects.filter(is_run_unfinished(), state=OPEN_STATE), "inquiry", channel
     )
 
 
-def _due_approvals(channel: Channel) -> QuerySet[Approval]:
+def _list_due_approvals(channel: Channel) -> QuerySet[Approval]:
     waiting = Approval.objects.filter(is_run_unfinished(), state=ApprovalState.OPEN)
     return _join_receivers(waiting, "approval", channel)
 

@@ -44,15 +44,15 @@ def build_fts5(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> str:
     digits.
     """
     required = [_quote_term(term) for term in terms if not term.is_negated]
-    required += [_any_of_tags(group) for group in groups if not group[1]]
+    required += [_match_any_tag(group) for group in groups if not group[1]]
     excluded = [_quote_term(term) for term in terms if term.is_negated]
-    excluded += [_any_of_tags(group) for group in groups if group[1]]
+    excluded += [_match_any_tag(group) for group in groups if group[1]]
     return " NOT ".join([f"({' AND '.join(required)})", *excluded])
 
 
 def build_tsquery(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> str:
     """Return PostgreSQL's ``tsquery``: words and filter terms only, quoted."""
-    return " & ".join([*map(_phrase_lexemes, terms), *map(_any_lexeme, groups)])
+    return " & ".join([*map(_phrase_lexemes, terms), *map(_match_any_lexeme, groups)])
 
 
 def _quote_term(term: QueryTerm) -> str:
@@ -62,7 +62,7 @@ def _quote_term(term: QueryTerm) -> str:
     return f'body : "{doubled}"' + " *" * term.is_prefix
 
 
-def _any_of_tags(group: TermGroup) -> str:
+def _match_any_tag(group: TermGroup) -> str:
     return f"tags : ({' OR '.join(group[0])})"
 
 
@@ -73,7 +73,7 @@ def _phrase_lexemes(term: QueryTerm) -> str:
     return "!" * term.is_negated + f"({phrase}{':*' * term.is_prefix})"
 
 
-def _any_lexeme(group: TermGroup) -> str:
+def _match_any_lexeme(group: TermGroup) -> str:
     alternatives = " | ".join(f"'#{tag}'" for tag in group[0])
     return "!" * group[1] + f"({alternatives})"
 

@@ -169,9 +169,9 @@ class Search:
             expression = _build_expression(terms, self._groups)
         conditions = [dialect.match, _READABLE_CONDITION]
         params: list[Any] = [expression, self.person_id]
-        bounds = [(">=", self.query.after and passage_ids.first_id_at(self.query.after))]
+        bounds = [(">=", self.query.after and passage_ids.get_first_id_at(self.query.after))]
         bounds += [
-            ("<", self.query.before and passage_ids.first_id_at(self.query.before)),
+            ("<", self.query.before and passage_ids.get_first_id_at(self.query.before)),
             ("<", before or None),
         ]
         for sign, bound in bounds:
@@ -234,9 +234,9 @@ def _filter_terms(query_filter: QueryFilter, person_id: int) -> list[str]:
                 for category in query_parser.CATEGORIES_BY_KIND[query_filter.value]
             ]
         case "outcome":
-            return [filter_terms.state_term(query_filter.value)]
+            return [filter_terms.make_state_term(query_filter.value)]
         case name:
-            return [filter_terms.value_term(name, query_filter.value)]
+            return [filter_terms.make_value_term(name, query_filter.value)]
 
 
 def _readable_workspaces(person_id: int) -> tuple[list[int], bool]:

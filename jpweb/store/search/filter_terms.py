@@ -28,39 +28,41 @@ def category_term(name: str) -> str:
     return f"f{name}"
 
 
-def state_term(name: str) -> str:
+def make_state_term(name: str) -> str:
     """Return the term of an inquiry's state."""
     return f"o{name}"
 
 
-def value_term(filter_name: str, value: str) -> str:
+def make_value_term(filter_name: str, value: str) -> str:
     """Return the term of a tool, person, reason or label, case-insensitive."""
     folded = " ".join(value.casefold().split())
     return _TERM_PREFIXES[filter_name] + blake2b(folded.encode(), digest_size=8).hexdigest()
 
 
-def tool_terms(name: str) -> set[str]:
+def make_tool_terms(name: str) -> set[str]:
     """Return the terms of a tool: its name, and the prefixes of the name (``fs_read``: ``fs``)."""
     return {
-        value_term("tool", spelling) for spelling in (name, *_segment_prefixes(name)) if spelling
+        make_value_term("tool", spelling)
+        for spelling in (name, *_segment_prefixes(name))
+        if spelling
     }
 
 
-def person_terms(name: str) -> set[str]:
+def make_person_terms(name: str) -> set[str]:
     """Return the terms of a person: the full name, and each word of it."""
     return {
-        value_term("who", spelling)
+        make_value_term("who", spelling)
         for spelling in (name, *name.split()[:_MAX_SEGMENTS])
         if spelling
     }
 
 
-def label_terms(labels: Mapping[str, object]) -> set[str]:
+def make_label_terms(labels: Mapping[str, object]) -> set[str]:
     """Return the terms of the first labels: each key, and each key with its value."""
     first_items = islice(labels.items(), MAX_LABELS)
     spellings = [(str(key), "" if value is None else str(value)) for key, value in first_items]
-    return {value_term("label", key) for key, _ in spellings} | {
-        value_term("label", f"{key}={value}") for key, value in spellings if value
+    return {make_value_term("label", key) for key, _ in spellings} | {
+        make_value_term("label", f"{key}={value}") for key, value in spellings if value
     }
 
 

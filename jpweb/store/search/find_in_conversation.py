@@ -80,7 +80,7 @@ def find_matches(
     An empty query matches nothing.
     """
     search_terms = parse_terms(query_text)
-    positions = _matching_positions(conversation_id, search_terms)
+    positions = _find_matching_positions(conversation_id, search_terms)
     has_more = len(positions) > COUNT_LIMIT
     counted_positions = positions[:COUNT_LIMIT]
     begin = bisect_left(counted_positions, after + 1)
@@ -99,7 +99,7 @@ def find_next(conversation_id: int, query_text: str, position: int) -> EventMatc
         .filter(position__gt=position)
         .order_by("position")
     )
-    return _single_match(conversation_id, search_terms, passages)
+    return _find_single_match(conversation_id, search_terms, passages)
 
 
 def find_previous(conversation_id: int, query_text: str, position: int) -> EventMatch | None:
@@ -110,7 +110,7 @@ def find_previous(conversation_id: int, query_text: str, position: int) -> Event
         .filter(position__lt=position)
         .order_by("-position")
     )
-    return _single_match(conversation_id, search_terms, passages)
+    return _find_single_match(conversation_id, search_terms, passages)
 
 
 def find_spans(text: str, search_terms: Sequence[str]) -> list[tuple[int, int]]:
@@ -153,12 +153,12 @@ def _holds_spelling(spelling: str) -> Q:
     return Q(GreaterThan(StrIndex(folded_body, folded_term), 0))
 
 
-def _matching_positions(conversation_id: int, search_terms: Sequence[str]) -> list[int]:
+def _find_matching_positions(conversation_id: int, search_terms: Sequence[str]) -> list[int]:
     passages = _filter_matching(conversation_id, search_terms).order_by("position").distinct()
     return list(passages.values_list("position", flat=True)[: COUNT_LIMIT + 1])
 
 
-def _single_match(
+def _find_single_match(
     conversation_id: int, search_terms: Sequence[str], passages: QuerySet[Passage]
 ) -> EventMatch | None:
     position = passages.values_list("position", flat=True).first()

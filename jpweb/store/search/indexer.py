@@ -151,7 +151,7 @@ def _begin_indexing(key: int) -> tuple[_IndexingState, passages.ConversationTerm
     workspace_term = filter_terms.workspace_term(row.workspace_id)
     common = passages.ConversationTerms(
         workspace.get_created_at(row.jp_id),
-        frozenset({workspace_term, *filter_terms.label_terms(row.labels)}),
+        frozenset({workspace_term, *filter_terms.make_label_terms(row.labels)}),
     )
     title_rows = passage_queries.find_at_positions([key], [Passage.TITLE_POSITION])
     is_replaced = row.indexed_revision != row.revision or common.terms != _indexed_terms(
@@ -211,7 +211,7 @@ def _build_passages(
 ) -> list[passages.PassageDraft]:
     """Return the passages of these entries."""
     context = passages.EntryContext(
-        _tool_names(key, entries), *_inquiry_info(key, [entry.position for entry in entries])
+        _tool_names(key, entries), *_get_inquiry_info(key, [entry.position for entry in entries])
     )
     return [
         passage for entry in entries for passage in passages.make_passages(entry, common, context)
@@ -236,7 +236,7 @@ def _tool_names(key: int, entries: Sequence[passages.SourceEntry]) -> dict[int, 
     }
 
 
-def _inquiry_info(
+def _get_inquiry_info(
     key: int, positions: Sequence[int]
 ) -> tuple[dict[int, passages.InquiryInfo], dict[int, passages.InquiryInfo]]:
     """Return the inquiries that are asked and that end at these positions."""
@@ -326,7 +326,7 @@ def _find_changes(
             obsolete_ids.append(passage_id)
             continue
         del pending[slot]
-        if _compared_values(matching_draft) != values:
+        if _list_compared_values(matching_draft) != values:
             obsolete_ids.append(passage_id)
             rows.append((passage_id, matching_draft))
     new_drafts = [*pending.values()]
@@ -351,7 +351,7 @@ def _write_changes(key: int, changes: _PassageChanges | None) -> None:
     _insert_passages(key, sorted(changes.rows, key=itemgetter(0)))
 
 
-def _compared_values(passage: passages.PassageDraft) -> tuple[Any, ...]:
+def _list_compared_values(passage: passages.PassageDraft) -> tuple[Any, ...]:
     return tuple(getattr(passage, name) for name in passage_queries.COMPARED_COLUMNS)
 
 
@@ -365,10 +365,11 @@ def _find_taken_ids(candidate_ids: list[int]) -> set[int]:
 
 def _insert_passages(key: int, rows: Sequence[tuple[int, passages.PassageDraft]]) -> None:
     """Insert passages in key order: SQLite's FTS5 writes rows out of order one at a time."""
-    adapt = bulk.time_adapter()
+    adapt = bulk.get_time_adapter()
     columns: tuple[str, ...] = ("id", "conversation_id", "at", *passage_queries.COMPARED_COLUMNS)
     values: list[tuple[Any, ...]] = [
-        (passage_id, key, adapt(draft.at), *_compared_values(draft)) for passage_id, draft in rows
+        (passage_id, key, adapt(draft.at), *_list_compared_values(draft))
+        for passage_id, draft in rows
     ]
     if connection.vendor == "postgresql":
         columns = (*columns, "lexemes")

@@ -34,7 +34,7 @@ class PassageSlot(NamedTuple):
     part: int
 
 
-def first_id_at(instant_at: datetime) -> int:
+def get_first_id_at(instant_at: datetime) -> int:
     """Return the smallest id of an instant."""
     return min(max((instant_at - _EPOCH) // _RESOLUTION, 0), _LAST_INSTANT) << _LOW_BITS
 
@@ -53,7 +53,7 @@ def allot_ids(
     remaining = list(range(len(slots)))
     attempt = 0
     while remaining:
-        candidates = [_candidate_id(slots[index], attempt) for index in remaining]
+        candidates = [_make_candidate_id(slots[index], attempt) for index in remaining]
         taken_ids = find_taken(candidates)
         retry = []
         for index, candidate in zip(remaining, candidates, strict=True):
@@ -67,10 +67,10 @@ def allot_ids(
     return passage_ids
 
 
-def _candidate_id(slot: PassageSlot, attempt: int) -> int:
+def _make_candidate_id(slot: PassageSlot, attempt: int) -> int:
     """Return the id that a slot tries at this attempt."""
     instant_offset, nth = divmod(attempt, _TRIES_PER_INSTANT)
-    milliseconds = min((first_id_at(slot.at) >> _LOW_BITS) + instant_offset, _LAST_INSTANT)
+    milliseconds = min((get_first_id_at(slot.at) >> _LOW_BITS) + instant_offset, _LAST_INSTANT)
     low_bits = (slot.position + 1) * _IDS_PER_ENTRY + slot.part
     # Quadratic probing with a step per conversation: copies of a conversation, which have equal
     # times and positions, stop colliding after a few attempts.

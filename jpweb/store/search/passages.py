@@ -127,7 +127,7 @@ def make_passages(
     for nth, event in enumerate(entry.element.events):
         category_name = categorize_element(Element("", event))
         searchable = _extract_text(event, entry, context)
-        anchor = anchor_ids.event_anchor(entry.anchor, nth)
+        anchor = anchor_ids.make_event_anchor(entry.anchor, nth)
         at = timestamps.parse_timestamp(event.timestamp) or conversation_terms.started_at
         body = db_text.clean_text("\n".join(text for text in searchable.texts if text))
         inquiry = searchable.inquiry
@@ -160,13 +160,13 @@ def _join_terms(terms: frozenset[str] | set[str], body: str) -> str:
 def _make_terms(category_name: str, searchable: _SearchableText) -> set[str]:
     terms = (
         {filter_terms.category_term(category_name)}
-        | filter_terms.tool_terms(searchable.tool[:200])
-        | filter_terms.person_terms(searchable.who[:200])
+        | filter_terms.make_tool_terms(searchable.tool[:200])
+        | filter_terms.make_person_terms(searchable.who[:200])
     )
     if searchable.inquiry:
-        terms.add(filter_terms.state_term(searchable.inquiry.state))
+        terms.add(filter_terms.make_state_term(searchable.inquiry.state))
         if searchable.inquiry.reason:
-            terms.add(filter_terms.value_term("reason", searchable.inquiry.reason))
+            terms.add(filter_terms.make_value_term("reason", searchable.inquiry.reason))
     return terms
 
 
@@ -178,11 +178,16 @@ def _extract_text(
             inquiry = context.requested.get(entry.position)
             tool = inquiry.tool if inquiry else request.source.name or ""
             return _SearchableText(
-                _question_texts(request.question), tool, inquiry.who if inquiry else "", inquiry
+                _list_question_texts(request.question),
+                tool,
+                inquiry.who if inquiry else "",
+                inquiry,
             )
         case InquiryResponse() as response:
             inquiry = context.settled.get(entry.position)
-            searchable = _SearchableText(_outcome_texts(event, response, inquiry), inquiry=inquiry)
+            searchable = _SearchableText(
+                _list_outcome_texts(event, response, inquiry), inquiry=inquiry
+            )
             if inquiry:
                 searchable.tool, searchable.who = inquiry.tool, inquiry.who
             return searchable
@@ -206,7 +211,7 @@ def _extract_message(kind: EventKind) -> _SearchableText:
             return _SearchableText()
 
 
-def _question_texts(question: InquiryQuestion) -> list[str]:
+def _list_question_texts(question: InquiryQuestion) -> list[str]:
     """Return the texts of a question, without the default of a secret one."""
     kind = question.answer_type
     options = kind.options if isinstance(kind, Select) else ()
@@ -216,7 +221,7 @@ def _question_texts(question: InquiryQuestion) -> list[str]:
     return [question.text, question.context or "", *choices, *default]
 
 
-def _outcome_texts(
+def _list_outcome_texts(
     event: ConversationEvent, response: InquiryResponse, inquiry: InquiryInfo | None
 ) -> list[str]:
     note = event.note.get("note")

@@ -39,7 +39,7 @@ def make_snippet(text: str, spans: Sequence[tuple[int, int]]) -> tuple[Fragment,
     page escapes it.
     """
     first = spans[0][0] if spans else 0
-    begin = _next_word_start(text, max(first - LEADING_CHARS, 0), first)
+    begin = _find_next_word_start(text, max(first - LEADING_CHARS, 0), first)
     hidden = markdown_marks.find_marks(text, begin, begin + 2 * SNIPPET_CHARS, spans)
     end = begin + SNIPPET_CHARS
     end += sum(min(stop, end) - start for start, stop in hidden if start < end)
@@ -68,7 +68,7 @@ def make_snippet(text: str, spans: Sequence[tuple[int, int]]) -> tuple[Fragment,
     return (*fragments, Fragment(plain_text, highlighted=False)) if plain_text else tuple(fragments)
 
 
-def _next_word_start(text: str, begin: int, first: int) -> int:
+def _find_next_word_start(text: str, begin: int, first: int) -> int:
     """Return the start of the next word, or ``begin`` if none is within ``LEADING_CHARS`` / 2."""
     if begin == 0:
         return 0

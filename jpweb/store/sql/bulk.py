@@ -35,7 +35,7 @@ def update_rows(
     _execute_many(f"UPDATE {table} SET {changes} WHERE {key} = %s", rows)  # noqa: S608  own names
 
 
-def time_adapter() -> Callable[[datetime | None], Any]:
+def get_time_adapter() -> Callable[[datetime | None], Any]:
     """Return the function that adapts a datetime to this database."""
     adapt: Callable[[datetime | None], Any] = connection.ops.adapt_datetimefield_value
     return adapt

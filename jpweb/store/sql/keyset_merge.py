@@ -122,7 +122,7 @@ def _merge(
     is_descending: bool,
 ) -> list[RankedKey]:
     parts = [
-        _matching_statement(
+        _find_matching_statement(
             index_range,
             cursor,
             _scan_share(index_range, workspace_ids),
@@ -165,7 +165,7 @@ def _scan_share(index_range: IndexRange, workspace_ids: Sequence[int]) -> int:
 
 
 @lru_cache(maxsize=256)
-def _matching_statement(
+def _find_matching_statement(
     index_range: IndexRange, cursor: Cursor | None, share: int, limit: int, *, is_descending: bool
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement that finds the matches in one workspace.

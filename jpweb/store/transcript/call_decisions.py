@@ -85,7 +85,7 @@ def _find_end(call: ToolCall) -> datetime:
 
 def _read_rows(conversation_id: int, spans: list[_Span], limit: int | None) -> list[CallDecision]:
     """Return the approvals from the first of these calls to the last result."""
-    adapt_time = bulk.time_adapter()
+    adapt_time = bulk.get_time_adapter()
     query = _decisions_query if limit is None else _page_decisions_query
     rows = query(
         [conversation_id],

@@ -175,7 +175,7 @@ class ItemLoader:
         ]
 
 
-def _element_rows(
+def _load_element_rows(
     order: str, conversation_ids: list[int], item_positions: list[int]
 ) -> QuerySet[JournalEntry, Any]:
     """Return position, category and size of the elements of items, in the order of the items."""
@@ -189,7 +189,7 @@ def _element_rows(
 
 
 _ELEMENT_QUERIES = {
-    order: CompiledQuery(partial(_element_rows, order))
+    order: CompiledQuery(partial(_load_element_rows, order))
     for order in ("-item_position", "item_position")
 }
 _text_query = CompiledQuery(

@@ -47,7 +47,7 @@ def record_read(person_id: int, conversation_id: int, entry_count: int) -> bool:
     The mark only grows, in whatever order pages report it; one beyond the journal's length is
     replaced. The write is skipped where the row or the database is locked, so that no page waits.
     """
-    read_at = bulk.time_adapter()(clock.now())
+    read_at = bulk.get_time_adapter()(clock.now())
     return timeouts.write_briefly(
         _UPSERT_READ_MARK, [person_id, conversation_id, entry_count, read_at]
     )

@@ -79,7 +79,7 @@ def load_after(
     conversation_id: int, item_position: int, categories: CategoryFilter = None
 ) -> Window:
     """Return the items that follow one, by its position."""
-    later_item_positions = _later_item_positions(conversation_id, item_position, categories)
+    later_item_positions = _find_later_item_positions(conversation_id, item_position, categories)
     fit = _fit_window(
         ItemLoader(conversation_id, [], later_item_positions), [], later_item_positions
     )
@@ -103,7 +103,7 @@ def load_before(
     later_item_positions = (
         []
         if item_position is None
-        else _later_item_positions(conversation_id, item_position - 1, categories, 1)
+        else _find_later_item_positions(conversation_id, item_position - 1, categories, 1)
     )
     return _make_window(fit, earlier_item_positions, later_item_positions)
 
@@ -124,7 +124,7 @@ def load_around(conversation_id: int, position: int, categories: CategoryFilter 
     )
     later_item_positions = [
         item_position,
-        *_later_item_positions(conversation_id, item_position, categories),
+        *_find_later_item_positions(conversation_id, item_position, categories),
     ]
     fit = _fit_window(
         ItemLoader(conversation_id, earlier_item_positions[-MAX_ITEMS:], later_item_positions),
@@ -191,7 +191,7 @@ def get_neighbours(
     """Return ``MAX_PREVIOUS_ITEMS`` positions before one, and ``later_count`` after it."""
     return (
         _earlier_item_positions(conversation_id, item_position, categories, MAX_PREVIOUS_ITEMS),
-        _later_item_positions(conversation_id, item_position, categories, later_count),
+        _find_later_item_positions(conversation_id, item_position, categories, later_count),
     )
 
 
@@ -253,36 +253,38 @@ def _earlier_item_positions(
     """Return the nearest positions before one, in order; the last ones for None."""
     border = _AFTER_ALL if item_position is None else item_position
     return sorted(
-        _nearest_item_positions(conversation_id, border, "-item_position", categories, limit)
+        _find_nearest_item_positions(conversation_id, border, "-item_position", categories, limit)
     )
 
 
-def _later_item_positions(
+def _find_later_item_positions(
     conversation_id: int, item_position: int, categories: CategoryFilter, limit: int = MAX_ITEMS + 1
 ) -> list[int]:
     return sorted(
-        _nearest_item_positions(conversation_id, item_position, "item_position", categories, limit)
+        _find_nearest_item_positions(
+            conversation_id, item_position, "item_position", categories, limit
+        )
     )
 
 
-def _nearest_item_positions(
+def _find_nearest_item_positions(
     conversation_id: int, border: int, order: str, categories: CategoryFilter, limit: int
 ) -> list[int]:
     """Return the nearest items: one query per category, each of which is one index range."""
     keys: tuple[Sequence[int], ...] = ([conversation_id], [border])
     if categories is None:
-        return [position for (position,) in _nearest_query(order, limit)(*keys)]
+        return [position for (position,) in _build_nearest_query(order, limit)(*keys)]
     nearest_item_positions = {
         position
         for category in CATEGORIES
         if category in categories
-        for (position,) in _nearest_query(order, limit)(*keys, [category])
+        for (position,) in _build_nearest_query(order, limit)(*keys, [category])
     }
     return sorted(nearest_item_positions, reverse=order.startswith("-"))[:limit]
 
 
 @lru_cache(maxsize=100)
-def _nearest_query(order: str, limit: int) -> CompiledQuery:
+def _build_nearest_query(order: str, limit: int) -> CompiledQuery:
     """Return the query of the nearest items, in that order; each limit is compiled once."""
     is_earlier = order.startswith("-")
 

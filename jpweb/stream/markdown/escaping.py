@@ -22,7 +22,7 @@ def fence_text(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def code_span(text: str) -> str:
+def make_code_span(text: str) -> str:
     """Return a text as code within a line."""
     ticks = "`" * (_longest_backticks(text) + 1)
     code_text = escape_controls(text)

@@ -144,7 +144,7 @@ class MarkdownWriter:
                 yield from _write_inquiry(stray.inquiry)
 
     def _write_call(self, item: ToolCall, decisions: Sequence[ApprovalDecision]) -> Iterator[str]:
-        yield f"### Tool call {escaping.code_span(item.call.name)}"
+        yield f"### Tool call {escaping.make_code_span(item.call.name)}"
         if self._options.arguments:
             yield escaping.fence_text(_to_json(item.call.arguments, indent=2), "json")
         else:
@@ -182,7 +182,7 @@ class MarkdownWriter:
                 yield format_outcome(outcome)
             case None:
                 label = "Unreadable" if isinstance(element.body, BrokenEvent) else "Unknown type"
-                yield f"### {label}: {escaping.code_span(element.tag)}"
+                yield f"### {label}: {escaping.make_code_span(element.tag)}"
                 yield escaping.fence_text(element.raw, "json")
             case kind:
                 self._left_out[kind.TAG] += 1

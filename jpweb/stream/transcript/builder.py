@@ -76,7 +76,7 @@ def split_parts(position: int, anchor: str, element: Element) -> dict[Place, Pla
     """Return every part of an element by its place."""
     return {
         (position, part): PlacedElement(
-            position, anchor_ids.event_anchor(anchor, part), part_element, part, legacy_tag
+            position, anchor_ids.make_event_anchor(anchor, part), part_element, part, legacy_tag
         )
         for part, (part_element, legacy_tag) in enumerate(_split_legacy(element))
     }
@@ -147,14 +147,16 @@ class _ItemBuilder:
         end = self._matches.responses.get(place)
         response = None if end is None else self._parts[end]
         inquiry = InquiryPair(
-            self._parts[place], response, self._inquiry_state(self._parts[place], response, owner)
+            self._parts[place],
+            response,
+            self._get_inquiry_state(self._parts[place], response, owner),
         )
         if owner is None:
             self.items.append(OrphanInquiry(inquiry))
         else:
             self._calls[owner].inquiries.append(inquiry)
 
-    def _inquiry_state(
+    def _get_inquiry_state(
         self, request: PlacedElement, response: PlacedElement | None, owner: Place | None
     ) -> InquiryState:
         if response is not None and isinstance(response.element.kind, InquiryResponse):

@@ -123,7 +123,7 @@ class ToolCall:
         """
         inquiries_by_key: dict[str, list[InquiryPair]] = defaultdict(list)
         for inquiry in self.inquiries:
-            inquiries_by_key[_question_key(inquiry)].append(inquiry)
+            inquiries_by_key[_make_question_key(inquiry)].append(inquiry)
         return [QuestionAttempts(key, attempts) for key, attempts in inquiries_by_key.items()]
 
 
@@ -166,7 +166,7 @@ class OrphanInquiry:
 Item: TypeAlias = StandaloneItem | ToolCall | OrphanInquiry
 
 
-def _question_key(inquiry: InquiryPair) -> str:
+def _make_question_key(inquiry: InquiryPair) -> str:
     (event,) = inquiry.request.element.events
     question_id = event.note.get("question_id")
     if isinstance(question_id, str):

@@ -61,12 +61,12 @@ def _find_reasons(element: Element) -> Iterator[tuple[str, bool]]:
         case InquiryResponse() if "answer" not in value:
             yield "an inquiry_response without “answer” is of RFD 082", False
         case InquiryRequest():
-            yield from _question_reasons(value["question"]["answer_type"])
+            yield from _list_question_reasons(value["question"]["answer_type"])
         case _:
             pass
 
 
-def _question_reasons(answer_type: Any) -> Iterator[tuple[str, bool]]:
+def _list_question_reasons(answer_type: Any) -> Iterator[tuple[str, bool]]:
     tag = answer_type.get("type") if isinstance(answer_type, dict) else None
     if tag not in ANSWER_TYPES:
         yield "its answer type is spelled as before March 2026", False

@@ -12,9 +12,9 @@ from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.errors import InvalidConfiguration
 from jpweb.agent.tools import BUILTINS
-from jpweb.agent.turn_setup import default_config
+from jpweb.agent.turn_setup import make_default_config
 
-OWN = [default_config(tool) for tool in BUILTINS]
+OWN = [make_default_config(tool) for tool in BUILTINS]
 #: A local tool, as the smallest that is one.
 LOCAL = 'source = "local"\ncommand = "true"\n'
 

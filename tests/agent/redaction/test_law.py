@@ -20,7 +20,7 @@ from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success, Tool
 from jpweb.agent.tools.local.output_parser import parse_outcome
 from jpweb.agent.tools.local.subprocess_runner import ProcessResult
 from jpweb.agent.tools.mcp.elicitation import Elicitation
-from jpweb.agent.turn_setup import TurnSetup, default_config
+from jpweb.agent.turn_setup import TurnSetup, make_default_config
 from jpweb.stream.answer_type import AnswerType, Boolean, Option, Secret, Select, Text
 from tests.agent.doubles import OutsideStub, StubTool, wait_forever
 from tests.agent.redaction.encodings import ENCODINGS
@@ -97,7 +97,7 @@ def executor(tool: Any) -> ToolExecutor:
     outside_tools = {tool.NAME: tool} if isinstance(tool, OutsideStub) else {}
     builtins = () if outside_tools else (tool,)
     return ToolExecutor(
-        TurnSetup(tools=(default_config(tool),), builtins=builtins, outside=outside_tools)
+        TurnSetup(tools=(make_default_config(tool),), builtins=builtins, outside=outside_tools)
     )
 
 

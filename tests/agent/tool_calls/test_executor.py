@@ -11,7 +11,7 @@ from jpweb.agent.redaction import REDACTED_TEXT, SecretAnswer
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_calls.executor import SourcedQuestion, ToolExecutor
 from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success
-from jpweb.agent.turn_setup import TurnSetup, default_config
+from jpweb.agent.turn_setup import TurnSetup, make_default_config
 from jpweb.stream.answer_type import Boolean, Option, Secret, Select, Text
 from jpweb.stream.inquiry import InquirySource, SourceTag
 from tests.agent.doubles import CONFIRM, OutsideStub, StubTool, make_asker, wait_forever
@@ -21,7 +21,7 @@ ASSISTANT = InquirySource(SourceTag.ASSISTANT)
 
 def executor(*tools) -> Any:
     """Return an executor of these built-ins whose tools have nothing to ask in the middle."""
-    return _Quiet(TurnSetup(tools=tuple(default_config(t) for t in tools), builtins=tools))
+    return _Quiet(TurnSetup(tools=tuple(make_default_config(t) for t in tools), builtins=tools))
 
 
 class _Quiet(ToolExecutor):
@@ -65,7 +65,7 @@ async def test_an_unknown_tool_fails():
 
 async def test_a_tool_that_is_not_offered_fails_and_does_not_run():
     tool = make_asker(CONFIRM)
-    other_config = default_config(make_asker(CONFIRM, name="another"))
+    other_config = make_default_config(make_asker(CONFIRM, name="another"))
     result = await _Quiet(TurnSetup(tools=(other_config,), builtins=(tool,))).execute(
         "tool", {}, {}
     )
@@ -90,13 +90,13 @@ async def test_what_a_tool_raises_is_not_caught():
 
 def test_the_default_configuration_is_what_the_tool_says_of_itself():
     tool = make_asker(CONFIRM, config=QuestionConfig(prompt_label="Who"))
-    assert default_config(tool) == ToolConfig(
+    assert make_default_config(tool) == ToolConfig(
         "tool", "A tool of the tests.", {}, {"confirm": QuestionConfig(prompt_label="Who")}
     )
 
 
 def test_a_question_that_nobody_configured_has_the_default_configuration():
-    assert default_config(make_asker(CONFIRM)).get_question("confirm") == QuestionConfig()
+    assert make_default_config(make_asker(CONFIRM)).get_question("confirm") == QuestionConfig()
 
 
 def make_outside_tool(name, run) -> Any:
@@ -110,7 +110,7 @@ def make_executor(builtins, tools, **options) -> Any:
     all_tools = (*builtins, *tools)
     return _Quiet(
         TurnSetup(
-            tools=tuple(default_config(tool) for tool in all_tools),
+            tools=tuple(make_default_config(tool) for tool in all_tools),
             builtins=builtins,
             outside={tool.NAME: tool for tool in tools},
             **options,
@@ -193,8 +193,8 @@ async def test_option_with_a_secret_is_redacted_and_answered_by_its_value():
     assert isinstance(result, SourcedQuestion)
     kind = Select((Option("other"), Option(REDACTED_TEXT, f"is {REDACTED_TEXT}")))
     assert result.question == Question("which", "?", kind)
-    assert result.value_for_tool(REDACTED_TEXT) == "hunter2"
-    assert result.value_for_tool("other") == "other"
+    assert result.convert_for_tool(REDACTED_TEXT) == "hunter2"
+    assert result.convert_for_tool("other") == "other"
     assert "hunter2" not in repr(result)
 
 

@@ -27,7 +27,7 @@ from jpweb.agent.tool_calls.inquiry_backend import (
     make_inquiry_schema,
 )
 from jpweb.agent.tool_outcome import Question
-from jpweb.agent.turn_setup import default_config
+from jpweb.agent.turn_setup import make_default_config
 from jpweb.stream.answer_type import Boolean, Option, Select, Text
 from jpweb.stream.events import (
     ChatRequest,
@@ -100,7 +100,7 @@ async def test_the_stream_that_is_copied_stays_as_it_is():
 
 
 async def test_system_prompt_and_tools_are_the_turns_and_no_tool_may_be_called():
-    tools = (default_config(make_asker(CONFIRM)),)
+    tools = (make_default_config(make_asker(CONFIRM)),)
     bench = BackendBench(make_reply(answer=True), tools=tools)
     await bench.inquire()
     assert bench.request.parts.system == ("Be brief.",)

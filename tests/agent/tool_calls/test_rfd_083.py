@@ -18,7 +18,7 @@ from jpweb.agent.tool_calls.turn_state import AnswerKey, RememberedAnswer, TurnS
 from jpweb.agent.tool_outcome import Question
 from jpweb.agent.tools.ask_user import AskUser
 from jpweb.agent.turn import TurnEnd
-from jpweb.agent.turn_setup import default_config
+from jpweb.agent.turn_setup import make_default_config
 from jpweb.stream import wire
 from jpweb.stream.answer_type import Boolean, Option, Secret, Select, Text
 from jpweb.stream.events import ToolCallRequest
@@ -182,6 +182,6 @@ def test_ask_user_inquiry_source_is_the_assistant():
 
 
 def test_ask_user_is_on_and_is_switched_by_its_name_alone():
-    config = default_config(AskUser())
+    config = make_default_config(AskUser())
     assert config.enable == Enable(state=True, allow_toggle=AllowToggle.IF_NAMED)
     assert config.questions["answer"].prompt_label == "Assistant"

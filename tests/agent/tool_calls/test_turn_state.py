@@ -26,34 +26,34 @@ def request(tool_call_id, question_id, **options) -> Any:
 def test_attempts_count_from_one_for_each_call_and_question():
     state = TurnState()
     keys = [("a", "q"), ("a", "q"), ("a", "r"), ("b", "q"), ("a", "q")]
-    assert [state.next_attempt(*key)[0] for key in keys] == [1, 2, 1, 1, 3]
+    assert [state.count_attempt(*key)[0] for key in keys] == [1, 2, 1, 1, 3]
 
 
 def test_dots_in_ids_do_not_mix_up_attempts():
     state = TurnState()
-    assert state.next_attempt("a.b", "c") == (1, "a.b.c.1")
-    assert state.next_attempt("a", "b.c") == (2, "a.b.c.2")
+    assert state.count_attempt("a.b", "c") == (1, "a.b.c.1")
+    assert state.count_attempt("a", "b.c") == (2, "a.b.c.2")
 
 
 def test_a_resumed_turn_goes_on_counting_from_what_was_noted():
     state = TurnState.from_elements([request("a", "q", attempt=1), request("a", "q", attempt=2)])
-    assert state.next_attempt("a", "q") == (3, "a.q.3")
-    assert state.next_attempt("a", "other") == (1, "a.other.1")
+    assert state.count_attempt("a", "q") == (3, "a.q.3")
+    assert state.count_attempt("a", "other") == (1, "a.other.1")
 
 
 @pytest.mark.parametrize("ids", [["a.q.1"], ["a.q.2", "a.q.1"]], ids=["one", "two"])
 def test_resumed_turn_uses_no_inquiry_id_of_another_program_again(ids):
     state = TurnState.from_elements([make_element(make_inquiry(inquiry_id)) for inquiry_id in ids])
     number = len(ids) + 1
-    assert state.next_attempt("a", "q") == (number, f"a.q.{number}")
-    assert state.next_attempt("b", "q") == (1, "b.q.1")
+    assert state.count_attempt("a", "q") == (number, f"a.q.{number}")
+    assert state.count_attempt("b", "q") == (1, "b.q.1")
 
 
 @pytest.mark.parametrize(("id_", "number"), [("a.q.1", 2), (None, 1), (7, 1)], ids=str)
 def test_resumed_turn_counts_requests_that_it_cannot_read(id_, number):
     broken = raw({"timestamp": AT, "type": "inquiry_request", "id": id_, "question": {}})
     assert broken.kind is None
-    assert TurnState.from_elements([broken]).next_attempt("a", "q")[0] == number
+    assert TurnState.from_elements([broken]).count_attempt("a", "q")[0] == number
 
 
 def test_resuming_passes_over_what_is_no_request_of_ours():
@@ -140,7 +140,7 @@ def test_restart_discards_the_decline_and_the_grant_before_it(restart, is_kept):
     assert (state.take_closed("a", ASKED, asked.source) is not None) is is_kept
     assert state.is_paused("a") is is_kept
     assert (state.take_grant("a", "") is not None) is is_kept
-    assert state.next_attempt("a", "q") == (2, "a.q.2")
+    assert state.count_attempt("a", "q") == (2, "a.q.2")
 
 
 @pytest.mark.parametrize("crashed", [False, True])

@@ -7,7 +7,7 @@ import pytest
 from jpweb.agent.config import AllowToggle, ParameterText, ToolConfig
 from jpweb.agent.tool_outcome import Failed, Success
 from jpweb.agent.tools.describe_tools import DescribeTools
-from jpweb.agent.turn_setup import default_config
+from jpweb.agent.turn_setup import make_default_config
 from jpweb.stream.inquiry import InquirySource
 
 SCHEMA = {"type": "object", "properties": {}}
@@ -81,5 +81,5 @@ async def test_describe_tools_without_names_fails(arguments: dict[str, Any], mes
 
 def test_it_cannot_be_switched_off():
     tool = DescribeTools([])
-    assert default_config(tool).enable.allow_toggle is AllowToggle.NEVER
+    assert make_default_config(tool).enable.allow_toggle is AllowToggle.NEVER
     assert tool.inquiry_source("describe_tools") == InquirySource.for_tool("describe_tools")

@@ -159,7 +159,7 @@ def _rows(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield a passage a minute; a few words are in nearly every one, most in few."""
     weights = [1 / rank for rank in range(1, len(vocabulary) + 1)]
-    moment = bulk.time_adapter()
+    moment = bulk.get_time_adapter()
     number = 0
     while True:
         drawn = chance.choices(vocabulary, weights, k=WORDS * BATCH)
@@ -172,7 +172,7 @@ def _rows(
             body = " ".join(drawn[nth * WORDS : (nth + 1) * WORDS])
             terms = f"{filter_terms.category_term(category)} {workspace_terms}"
             position = number % EVENTS
-            key = passage_ids.first_id_at(at) + position
+            key = passage_ids.get_first_id_at(at) + position
             anchor = f"e-{number:018x}"
             yield (
                 key, conversation, position, 0, position, anchor, category, moment(at), body, terms,

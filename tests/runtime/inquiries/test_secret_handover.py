@@ -240,7 +240,7 @@ async def test_a_delivery_does_not_show_what_it_carries():
     received_future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     assert CANARY not in repr(PendingSecret(CANARY, BY, received_future))
     handover = SecretHandover()
-    with handover.expecting(1) as arrival:
+    with handover.expect_secret(1) as arrival:
         task = asyncio.create_task(handover.deliver_secret(1, CANARY, BY))
         delivery = await arrival
         assert delivery.value == CANARY
@@ -251,7 +251,7 @@ async def test_a_delivery_does_not_show_what_it_carries():
 
 async def test_nobody_waits_after_the_block():
     handover = SecretHandover()
-    with handover.expecting(1):
+    with handover.expect_secret(1):
         pass
     with pytest.raises(NoWaitingCall):
         await handover.deliver_secret(1, CANARY, BY)

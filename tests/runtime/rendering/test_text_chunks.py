@@ -25,7 +25,7 @@ def test_each_part_of_markdown_closes_what_it_opens(text: str, max_chars: int):
     for part in code_fences.split_markdown(text, max_chars):
         inside = None
         for line in part.split("\n"):
-            inside = code_fences.next_fence(line, inside)
+            inside = code_fences.find_next_fence(line, inside)
         assert inside is None
 
 

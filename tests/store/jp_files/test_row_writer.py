@@ -125,7 +125,7 @@ def test_copy_stops_where_another_pass_writes(
 def test_batches_are_bounded_in_characters(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(row_writer, "MAX_BATCH_CHARS", 10)
     entries = [("x" * size, "", "", 0, "") for size in (1, 9, 20, 3, 3)]
-    assert list(row_writer._batch_bounds(entries, 0)) == [(0, 2), (2, 3), (3, 5)]
+    assert list(row_writer._iterate_batch_bounds(entries, 0)) == [(0, 2), (2, 3), (3, 5)]
 
 
 def test_mirror_refuses_a_file_of_too_many_elements(

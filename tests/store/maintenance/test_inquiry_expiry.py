@@ -115,6 +115,6 @@ def test_a_question_without_a_run_is_not_touched(run: Run):
 def test_a_row_that_is_derived_anew_keeps_its_time(run: Run):
     row = question(run, expires_after=90)
     outline = build_outline(journal.read_elements(run.conversation_id))
-    assert inquiries.derive_rows(run.conversation, outline) == {"open": 1}
+    assert inquiries.rebuild_rows(run.conversation, outline) == {"open": 1}
     second_row = inquiries.get_inquiry(row.pk)
     assert (second_row.pk, second_row.expires_at) == (row.pk, row.expires_at)

@@ -29,7 +29,7 @@ def taken_in(conversation: Conversation, *kinds: Any) -> None:
     """Let a native conversation hold what jp added on disk."""
     outline = build_outline(stream(*kinds))
     journal.replace_elements(conversation, stream(*kinds), outline.anchors)
-    inquiries.derive_rows(conversation, outline)
+    inquiries.rebuild_rows(conversation, outline)
     conversation.save()
 
 

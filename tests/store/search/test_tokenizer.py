@@ -106,7 +106,7 @@ def test_the_order_of_keys_is_that_of_time():
     )
     assert passage_keys == sorted(passage_keys)
     assert all(
-        passage_ids.first_id_at(at) <= key < passage_ids.first_id_at(at) + 2**21
+        passage_ids.get_first_id_at(at) <= key < passage_ids.get_first_id_at(at) + 2**21
         for at, key in zip(moments, passage_keys, strict=True)
     )
 
@@ -128,7 +128,7 @@ def test_entries_of_one_instant_keep_their_order_and_never_share_a_key():
         lambda ids: set(passage_keys) & set(ids),
     )
     assert len(set(copies)) == 50
-    assert all(key < passage_ids.first_id_at(AT + timedelta(milliseconds=1)) for key in copies)
+    assert all(key < passage_ids.get_first_id_at(AT + timedelta(milliseconds=1)) for key in copies)
     assert not set(copies) & set(passage_keys)
 
 
@@ -136,24 +136,30 @@ def test_a_full_instant_goes_over_into_the_next():
     """Sixteen tries in the instant itself, then a later one."""
     (key,) = passage_ids.allot_ids(
         [PassageSlot(AT, 1, 0, 0)],
-        lambda ids: {i for i in ids if i < passage_ids.first_id_at(AT) + 2**21},
+        lambda ids: {i for i in ids if i < passage_ids.get_first_id_at(AT) + 2**21},
     )
-    assert passage_ids.first_id_at(AT + timedelta(milliseconds=1)) <= key
+    assert passage_ids.get_first_id_at(AT + timedelta(milliseconds=1)) <= key
 
 
 def test_tags_are_letters_and_digits_whatever_they_name():
     tags = {
         filter_terms.workspace_term(7),
         filter_terms.category_term("call"),
-        filter_terms.state_term("open"),
-        *filter_terms.tool_terms("fs_read-file/x"), *filter_terms.person_terms("Ada \"Lovelace'"),
-        *filter_terms.label_terms({"topic": "beds", "done": None, '"': ")"}),
+        filter_terms.make_state_term("open"),
+        *filter_terms.make_tool_terms("fs_read-file/x"), *filter_terms.make_person_terms("Ada \"Lovelace'"),
+        *filter_terms.make_label_terms({"topic": "beds", "done": None, '"': ")"}),
     }  # fmt: skip
     assert all(re.fullmatch(r"[a-z][a-z0-9]*", tag) for tag in tags)
 
 
 def test_a_tool_is_named_by_what_its_name_begins_with():
-    assert filter_terms.value_term("tool", "FS") in filter_terms.tool_terms("fs_read_file")
-    assert filter_terms.value_term("tool", "fs_read") in filter_terms.tool_terms("fs_read_file")
-    assert filter_terms.value_term("tool", "read") not in filter_terms.tool_terms("fs_read_file")
-    assert filter_terms.tool_terms("") == set()
+    assert filter_terms.make_value_term("tool", "FS") in filter_terms.make_tool_terms(
+        "fs_read_file"
+    )
+    assert filter_terms.make_value_term("tool", "fs_read") in filter_terms.make_tool_terms(
+        "fs_read_file"
+    )
+    assert filter_terms.make_value_term("tool", "read") not in filter_terms.make_tool_terms(
+        "fs_read_file"
+    )
+    assert filter_terms.make_tool_terms("") == set()

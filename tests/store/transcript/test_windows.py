@@ -241,7 +241,7 @@ def test_where_much_is_asked_nearby_the_nearest_items_are_shown(
     for nearest in (
         item_loader._ELEMENT_QUERIES
     ):  # the usual ones have had the usual limit since they were made
-        compiled_query = CompiledQuery(partial(item_loader._element_rows, nearest))
+        compiled_query = CompiledQuery(partial(item_loader._load_element_rows, nearest))
         monkeypatch.setitem(item_loader._ELEMENT_QUERIES, nearest, compiled_query)
     assert items(through(conversation)) == list_turn_items(conversation)
     for place in range(conversation.entry_count):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jpweb.stream.compaction import CompactionOverlay, CompactionOverlays, project_turns
 from jpweb.stream.events import ChatResponse, Compaction, ConfigDelta, TurnStart
 from jpweb.stream.outline import build_outline
-from jpweb.stream.thread import visible_events
+from jpweb.stream.thread import list_visible_events
 from jpweb.stream.transcript.compacted import compact_item
 from jpweb.stream.transcript.items import StandaloneItem, ToolCall
 from tests.builders import make_call, make_inquiry, make_result, raw, stream
@@ -67,7 +67,7 @@ def test_what_is_left_of_all_items_is_what_the_model_gets(elements: Any):
             continue
         (projected,) = (projection for projection in turns if projection.first == turn.index)
         assert kinds(items) == {
-            (e.timestamp, str(e.kind)) for e in visible_events(projected.elements)
+            (e.timestamp, str(e.kind)) for e in list_visible_events(projected.elements)
         }
 
 
@@ -85,7 +85,7 @@ def kinds(items: Any) -> set[tuple[str, str]]:
     events = [
         event
         for placed_element in placed_elements
-        for event in visible_events([placed_element.element])
+        for event in list_visible_events([placed_element.element])
     ]
     return {(event.timestamp, str(event.kind)) for event in events}
 

@@ -16,7 +16,7 @@ from jpweb.stream.events import (
 )
 from jpweb.stream.outline import build_outline
 from jpweb.stream.sanitize import INTERRUPTED
-from jpweb.stream.thread import visible_events
+from jpweb.stream.thread import list_visible_events
 from jpweb.stream.transcript.items import StandaloneItem, ToolCall
 from jpweb.stream.transcript.model_view import count_withheld, list_sent_events, split_requests
 from tests.builders import make_answer, make_call, make_inquiry, make_result, raw, stream
@@ -41,7 +41,7 @@ def test_all_turns_together_are_the_thread_that_is_sent(elements: Any):
         for turn in build_outline(elements).turns
         for sent_event in list_sent_events(turn.items)
     ]
-    events = visible_events(normalize_history(elements))
+    events = list_visible_events(normalize_history(elements))
     assert [sent_event.kind for sent_event in sent_events] == [event.kind for event in events]
 
 

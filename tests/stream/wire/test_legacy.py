@@ -24,7 +24,7 @@ from jpweb.stream.events import (
     TurnStart,
     UnknownEvent,
 )
-from jpweb.stream.thread import visible_events
+from jpweb.stream.thread import list_visible_events
 from jpweb.stream.transcript.items import StandaloneItem, ToolCall
 from jpweb.stream.wire import legacy
 from tests.builders import AT, list_placed, make_element, make_result, raw, stream
@@ -137,7 +137,7 @@ def test_the_parts_of_a_pair_have_anchors_of_their_own():
 
 
 def test_a_provider_sees_the_messages_of_a_pair_and_not_its_configuration():
-    assert [event.kind for event in visible_events([FIRST])] == kinds(FIRST)[1:]
+    assert [event.kind for event in list_visible_events([FIRST])] == kinds(FIRST)[1:]
 
 
 def test_the_halves_of_july_2025_are_read():

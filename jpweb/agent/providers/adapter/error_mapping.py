@@ -85,7 +85,7 @@ _SENTENCES: Mapping[FailureKind, str] = {
 def map_error(error: Exception, endpoint: ModelEndpoint) -> ProviderFailed:
     """Return the ProviderFailed to raise in place of the error."""
     retry_after = read_retry_advice(error, endpoint.model.provider)
-    return make_failure(_classify_error(error), endpoint, _error_detail(error), retry_after)
+    return make_failure(_classify_error(error), endpoint, _get_error_detail(error), retry_after)
 
 
 def make_failure(
@@ -100,7 +100,7 @@ def make_failure(
     )
     # some vendors repeat the key that they refuse
     detail_text = " ".join(
-        redact_text(_endpoint_secrets(endpoint), join_surrogates(detail)).split()
+        redact_text(_list_endpoint_secrets(endpoint), join_surrogates(detail)).split()
     )
     if len(detail_text) > _MAX_DETAIL_CHARS:
         detail_text = f"{detail_text[:_MAX_DETAIL_CHARS]}…"
@@ -126,7 +126,7 @@ def _mask_url(url: str) -> str:
     return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"
 
 
-def _endpoint_secrets(endpoint: ModelEndpoint) -> list[SecretAnswer]:
+def _list_endpoint_secrets(endpoint: ModelEndpoint) -> list[SecretAnswer]:
     """Return the secrets of an endpoint: the key, and the address's credentials and query."""
     _, _, remainder = endpoint.base_url.partition("://")
     parts = (
@@ -174,7 +174,7 @@ def _is_flagged(body: object) -> bool:
     return isinstance(metadata, Mapping) and ("flagged_input" in metadata or "reasons" in metadata)
 
 
-def _error_detail(error: Exception) -> str:
+def _get_error_detail(error: Exception) -> str:
     if isinstance(error, ValidationError):
         first_detail = error.errors(include_url=False, include_context=False, include_input=False)[
             0
@@ -182,10 +182,10 @@ def _error_detail(error: Exception) -> str:
         return f"{'.'.join(map(str, first_detail['loc']))}: {first_detail['msg']}"
     if not isinstance(error, library.ModelHTTPError):
         return str(getattr(error, "message", error))
-    return _vendor_message(error.body)
+    return _read_vendor_message(error.body)
 
 
-def _vendor_message(body: Any) -> str:
+def _read_vendor_message(body: Any) -> str:
     """Return the message within a vendor's error, however deep it is nested."""
     while isinstance(body, Mapping):
         body = body.get("error") or body.get("message") or body.get("detail")

@@ -64,7 +64,7 @@ def make_messages(
                 request_parts = _join_user_texts(request_parts)
             continue
         names |= {e.kind.id: e.kind.name for e in events if isinstance(e.kind, ToolCallRequest)}
-        if reply := _reply_parts(events, adapter):
+        if reply := _make_reply_parts(events, adapter):
             history += [
                 ModelRequest(request_parts),
                 ModelResponse(reply, provider_name=adapter.SYSTEM),
@@ -124,7 +124,7 @@ def _join_user_texts(parts: Iterable[ModelRequestPart]) -> list[ModelRequestPart
     return joined_parts
 
 
-def _reply_parts(
+def _make_reply_parts(
     events: Iterable[ConversationEvent], adapter: ProviderAdapter
 ) -> Sequence[ModelResponsePart]:
     """Return the parts of one reply. Trailing reasoning is left out: vendors refuse it."""

@@ -78,7 +78,7 @@ def convert_to_budget(effort: Effort, max_tokens: int) -> int:
     return effort if isinstance(effort, int) else max_tokens * _LEVEL_PERCENT[effort] // 100
 
 
-def lower_level(level: str, accepted: Sequence[str]) -> str:
+def get_lower_level(level: str, accepted: Sequence[str]) -> str:
     """Return the level, or the next lower one that a model accepts; the least where none is."""
     position = LEVELS.index(level)
     for lower in reversed(LEVELS[: position + 1]):

@@ -154,12 +154,12 @@ class _CommandCall:
             key: value for key, value in self.answers.items() if not isinstance(value, SecretAnswer)
         }
         command_line = render_argv(command, self._make_context(open_answers))
-        complete = json.dumps(self._make_context(self._plain_answers()), ensure_ascii=False)
+        complete = json.dumps(self._make_context(self._get_plain_answers()), ensure_ascii=False)
         with private_file(complete) as path:
             variables = {**self.tool_context.environment, "JPWEB_CONTEXT": str(path)}
             return await run_program(command_line, self.tool_context.root, variables, limits)
 
-    def _plain_answers(self) -> dict[str, Any]:
+    def _get_plain_answers(self) -> dict[str, Any]:
         return {
             key: value.value if isinstance(value, SecretAnswer) else value
             for key, value in self.answers.items()

@@ -39,7 +39,7 @@ from jpweb.agent.config import McpServer
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.tool_outcome import Failed, Success
 from jpweb.agent.tools.mcp.elicitation import Elicitation
-from jpweb.agent.tools.mcp.error_text import first_error
+from jpweb.agent.tools.mcp.error_text import find_first_error
 from jpweb.agent.tools.mcp.overlay import ListedTool
 
 #: The first protocol version with elicitations.
@@ -172,7 +172,7 @@ class McpSession:
                 )
                 if not (is_state_expired and elicitation is not None and elicitation.begin_again()):
                     raise
-        text = "\n\n".join(_text_parts(result))
+        text = "\n\n".join(_list_text_parts(result))
         return Failed(text) if result.is_error else Success(text)
 
     async def _answer_elicitation(
@@ -227,7 +227,7 @@ async def connect_http(
 
 def describe_error(error: BaseException) -> str:
     """Return a description of an error in jpweb's words: others may repeat a key or a secret."""
-    match first_error(error):
+    match find_first_error(error):
         case ToolUnavailable() as unavailable:
             return str(unavailable)
         case MCPError(code=code) if code == CONNECTION_CLOSED:
@@ -243,7 +243,7 @@ def describe_error(error: BaseException) -> str:
 
 def describe_call_error(error: BaseException) -> str:
     """Return a description of a failed call: the server's words where these are its answer."""
-    match first_error(error):
+    match find_first_error(error):
         case MCPError(code=code, message=message) if code not in _SDK_ERROR_CODES and message:
             return message
         case _:
@@ -259,7 +259,7 @@ def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return cleaned
 
 
-def _text_parts(result: CallToolResult) -> list[str]:
+def _list_text_parts(result: CallToolResult) -> list[str]:
     texts: list[str] = []
     for part in result.content:
         match part:

@@ -21,14 +21,14 @@ def to_single_line(text: str, hidden: Iterable[SecretAnswer] = ()) -> str:
     return redact_text(hidden, " ".join(redact_text(hidden, text).split()))[:_MAX_CHARS]
 
 
-def first_error(error: BaseException) -> BaseException:
+def find_first_error(error: BaseException) -> BaseException:
     """Return the error; of a group its first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
-def server_secrets(server: McpServer) -> tuple[SecretAnswer, ...]:
+def list_server_secrets(server: McpServer) -> tuple[SecretAnswer, ...]:
     """Return the secrets that a server is given: variables, headers, parts of its address."""
     values = [os.environ[name] for name in server.variables if name in os.environ]
     for header in server.headers.values():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from jpweb.agent.config import McpServer
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.redaction import SecretAnswer, redact_cut_start, redact_text
-from jpweb.agent.tools.mcp.error_text import first_error, server_secrets, to_single_line
+from jpweb.agent.tools.mcp.error_text import find_first_error, list_server_secrets, to_single_line
 from jpweb.agent.tools.mcp.overlay import ListedTool
 from jpweb.agent.tools.mcp.program_file import find_program
 
@@ -136,15 +136,15 @@ class ServerConnection:
     def _log_failure(self, error: BaseException | None) -> None:
         from jpweb.agent.tools.mcp import client  # noqa: PLC0415  the SDK takes most of a second
 
-        hidden = server_secrets(self._config)
+        hidden = list_server_secrets(self._config)
         error_text = ""
         if error is not None:
             self.problem = client.describe_error(error)
             # pydantic repeats pieces of its input, and redaction does not find a piece of a key.
             error_text = (
                 ""
-                if isinstance(first_error(error), ValueError)
-                else to_single_line(str(first_error(error)), hidden)
+                if isinstance(find_first_error(error), ValueError)
+                else to_single_line(str(find_first_error(error)), hidden)
             )
         stderr_text = " ".join(self._read_stderr(hidden).split())
         parts = dict.fromkeys(
@@ -168,7 +168,7 @@ class ServerConnection:
         async with self._open_session() as session:
             if self.server is None:
                 self.server = ConnectedServer(
-                    session, await session.list_tools(), server_secrets(self._config)
+                    session, await session.list_tools(), list_server_secrets(self._config)
                 )
             self._ready_event.set()
             ends = [

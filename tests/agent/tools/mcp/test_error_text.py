@@ -4,7 +4,7 @@ import pytest
 
 from jpweb.agent.config import McpServer
 from jpweb.agent.redaction import SecretAnswer, redact_text
-from jpweb.agent.tools.mcp.error_text import first_error, server_secrets, to_single_line
+from jpweb.agent.tools.mcp.error_text import find_first_error, list_server_secrets, to_single_line
 
 SECRET = SecretAnswer("correct-horse-battery-staple")
 
@@ -12,8 +12,8 @@ SECRET = SecretAnswer("correct-horse-battery-staple")
 def test_of_a_group_the_first_error_counts():
     error = ValueError("a")
     inner = BaseExceptionGroup("g", [error, KeyError("c")])
-    assert first_error(BaseExceptionGroup("h", [inner])) is error
-    assert first_error(error) is error
+    assert find_first_error(BaseExceptionGroup("h", [inner])) is error
+    assert find_first_error(error) is error
 
 
 @pytest.mark.parametrize("before", range(465, 505))
@@ -37,7 +37,7 @@ def test_what_a_server_is_given_in_trust_is_hidden(monkeypatch):
         headers={"Authorization": " Bearer token-1 "},
     )
     text = redact_text(
-        server_secrets(server),
+        list_server_secrets(server),
         "variable Bearer token-1 token-1 user:p%40ss p%40ss segment-that-is-a-key a+key / a key "
         "other key=a+key&x=other",
     )
@@ -46,4 +46,4 @@ def test_what_a_server_is_given_in_trust_is_hidden(monkeypatch):
 
 def test_an_address_that_is_none_is_hidden_as_a_whole():
     server = McpServer("s", url="http://[key")
-    assert redact_text(server_secrets(server), "no http://[key") == "no [redacted]"
+    assert redact_text(list_server_secrets(server), "no http://[key") == "no [redacted]"

@@ -219,7 +219,7 @@ async def test_a_report_of_a_crash_holds_no_secret(
 
 async def handed_over() -> None:
     handover = SecretHandover()
-    with handover.expecting(1) as arrival:
+    with handover.expect_secret(1) as arrival:
         task = asyncio.create_task(handover.deliver_secret(1, CANARY, BY))
         (await arrival).receipt.set_exception(RuntimeError("boom"))
         await task

@@ -90,7 +90,7 @@ async def wait_until_parked(row: Inquiry) -> None:
 
 
 async def expect_secret(courier: SecretChannel, row: Inquiry) -> None:
-    async with courier.expecting(row):
+    async with courier.expect_secret(row):
         await asyncio.Event().wait()
 
 
