@@ -50,7 +50,7 @@ on("htmx:afterSwap", (event) => {
   const card = byId(event.target.id);
   if (!card || !card.matches(".card:not([data-outcome=open])")) return;
   refreshQuestion(true);
-  setTimeout(refreshQuestion, RECEIPT_DELAY, true);
+  setTimeout(refreshQuestion, RECEIPT_DELAY_MS, true);
 });
 
 // A run that ends comes with the whole section around its state, whose live region then announces
@@ -97,7 +97,7 @@ function removeSettledCards() {
   }
 }
 
-const RECEIPT_DELAY = 2000; // milliseconds after which the server has stored a receipt
+const RECEIPT_DELAY_MS = 2000; // after which the server has stored a receipt
 
 // The page of one question or approval fetches its state after each message while that is pending,
 // and always when it was settled from this page.

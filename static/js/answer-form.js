@@ -4,7 +4,7 @@ import { DECISION_FORMS, STATUS_OUTAGE, findAll, on, personId } from "./dom.js";
 import { sendReceipts } from "./read-receipts.js";
 import { sendMessage } from "./socket.js";
 
-const REPLY_TIMEOUT = 3000; // milliseconds until the form is submitted instead
+const REPLY_TIMEOUT_MS = 3000; // until the form is submitted instead
 const MAX_SOCKET_CHARS = 100000; // longer answers are submitted as a form
 const pendingForms = new Map(); // forms and their sent fields, by the number of the message
 const resubmittedForms = new WeakMap(); // sent fields of forms that are submitted instead
@@ -66,7 +66,7 @@ on("htmx:beforeRequest", (event) => {
   });
   if (!isSent) return;
   event.preventDefault();
-  pendingForms.set(lastNumber, { form, fields, timer: setTimeout(submitForm, REPLY_TIMEOUT, lastNumber) });
+  pendingForms.set(lastNumber, { form, fields, timer: setTimeout(submitForm, REPLY_TIMEOUT_MS, lastNumber) });
   setBusy(card, true);
 });
 

@@ -32,12 +32,12 @@ export async function copyText(textPromise) {
   } else copySelection(await textPromise);
 }
 
-const CONFIRMATION_TIME = 2000; // milliseconds
+const CONFIRMATION_TIME_MS = 2000;
 function confirmCopy(button, label, announcement) {
   button.dataset.label = button.dataset.label || button.textContent;
   button.textContent = label;
   announce(announcement);
-  setTimeout(() => { button.textContent = button.dataset.label; }, CONFIRMATION_TIME);
+  setTimeout(() => { button.textContent = button.dataset.label; }, CONFIRMATION_TIME_MS);
 }
 
 on("click", async (event) => {

@@ -4,7 +4,7 @@ import { copyText } from "./clipboard.js";
 import { announce, findAll, on } from "./dom.js";
 
 const BLOCKS = "main :is(.prose pre, .payload pre, .one-time-link)";
-const CONFIRMATION_TIME = 2000; // milliseconds
+const CONFIRMATION_TIME_MS = 2000;
 const LABELS = { copy: "Copy", done: "Copied", failed: "Not copied" };
 
 function addButton(block) {
@@ -26,7 +26,7 @@ on("click", async (event) => {
   try { await copyText(Promise.resolve(button.parentElement.textContent)); } catch { result = "failed"; }
   button.dataset.label = LABELS[result];
   announce(result === "done" ? "Block copied." : "Block not copied. Try again, or select it.");
-  setTimeout(() => { button.dataset.label = LABELS.copy; }, CONFIRMATION_TIME);
+  setTimeout(() => { button.dataset.label = LABELS.copy; }, CONFIRMATION_TIME_MS);
 }, true);
 
 on("DOMContentLoaded", () => addButtons(document));

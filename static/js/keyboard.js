@@ -22,7 +22,7 @@ export function listKeys(title, rows) {
 const EXCLUDED = "input, textarea, select, form:not(.card form), dialog, [contenteditable]";
 const CONTROLS = "button, summary, a:not([data-shortcuts])";
 const CONTROL_KEYS = ["Enter", " "];
-const CHORD_TIMEOUT = 1000; // milliseconds between the two keys of "gg"
+const CHORD_TIMEOUT_MS = 1000; // between the two keys of "gg"
 const hasNoModifier = (event) =>
   event.getModifierState("AltGraph") || !(event.ctrlKey || event.metaKey || event.altKey);
 let previousKey = { key: "", time: 0 };
@@ -41,7 +41,7 @@ on("keydown", (event) => {
     showShortcuts();
     return;
   }
-  const chord = event.timeStamp - previousKey.time < CHORD_TIMEOUT ? previousKey.key + key : "";
+  const chord = event.timeStamp - previousKey.time < CHORD_TIMEOUT_MS ? previousKey.key + key : "";
   previousKey = { key, time: event.timeStamp };
   const applying = target.closest(".card") ? groups.filter(([title]) => title === GLOBAL_TITLE) : groups;
   const shortcuts = applying.flatMap(([, rows]) => rows);

@@ -57,7 +57,7 @@ function announceItem(item) {
 
 // Desktop notifications: one at a time, of the newest item. A lock ensures that one page of this
 // browser shows it, and none while a page is visible.
-const CLAIM_DELAY = 300; // milliseconds in which a visible page claims the item first
+const CLAIM_DELAY_MS = 300; // in which a visible page claims the item first
 // Names in the browser's local storage: the setting, and the items that were claimed.
 const SETTING = "tell";
 const CLAIMS = "told";
@@ -74,7 +74,7 @@ const claimItem = (claim) => navigator.locks.request("jpweb-told", () => {
 });
 
 async function notify(item) {
-  if (document.hidden) await new Promise((resolve) => { setTimeout(resolve, CLAIM_DELAY); });
+  if (document.hidden) await new Promise((resolve) => { setTimeout(resolve, CLAIM_DELAY_MS); });
   const isHidden = document.hidden;
   if (!(await claimItem(item.claim)) || !isHidden || byId("question-count").dataset.newest !== item.key) return;
   const countText = item.count > 1 ? ` (${item.count} waiting)` : "";

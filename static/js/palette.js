@@ -4,7 +4,7 @@ import { GLOBAL_TITLE, bindKeys, findPageShortcuts } from "./keyboard.js";
 import { closeMenus } from "./menus.js";
 import { fetchResponse } from "./requests.js";
 
-const TYPING_PAUSE = 150; // milliseconds
+const TYPING_PAUSE_MS = 150;
 const palettePath = () => document.querySelector("[data-open-palette]").getAttribute("href");
 
 function makeShortcutList() {
@@ -86,7 +86,7 @@ function openPalette() {
   field.addEventListener("input", () => {
     filterRows(dialog, field.value);
     clearTimeout(timer);
-    timer = setTimeout(() => loadDestinations(dialog, getQuery(dialog)), TYPING_PAUSE);
+    timer = setTimeout(() => loadDestinations(dialog, getQuery(dialog)), TYPING_PAUSE_MS);
   });
   dialog.addEventListener("keydown", (event) => {
     if (event.isComposing) return; // Enter and the arrows choose characters

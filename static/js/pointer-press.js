@@ -2,7 +2,7 @@
 // release would get no click.
 import { on } from "./dom.js";
 
-const MAX_PRESS = 2000; // milliseconds for which a press holds messages back
+const MAX_PRESS_MS = 2000; // for which a press holds messages back
 let pressTimer = 0; // nonzero while pressed
 let heldMessages = [];
 
@@ -15,7 +15,7 @@ function releaseMessages() {
 }
 
 on("pointerdown", (event) => {
-  if (event.button === 0 && !pressTimer) pressTimer = setTimeout(releaseMessages, MAX_PRESS);
+  if (event.button === 0 && !pressTimer) pressTimer = setTimeout(releaseMessages, MAX_PRESS_MS);
 }, true);
 // The click follows the release in the same task.
 for (const name of ["pointerup", "pointercancel", "dragend"]) {

@@ -22,9 +22,9 @@ export async function registerWorker() {
 
 // Have the service worker close notifications of what is settled. It asks the server about each that it
 // shows, so it is told once in a while, however many messages a turn sends.
-const SETTLED_PAUSE = 2000; // milliseconds
+const SETTLED_PAUSE_MS = 2000;
 let settledTimer = 0;
-let lastSettledTime = -SETTLED_PAUSE;
+let lastSettledTime = -SETTLED_PAUSE_MS;
 export function closeSettledNotifications() {
   if (settledTimer) return;
   settledTimer = setTimeout(async () => {
@@ -32,7 +32,7 @@ export function closeSettledNotifications() {
     lastSettledTime = performance.now();
     const registration = await findWorker();
     if (registration) registration.active.postMessage("settled");
-  }, Math.max(0, lastSettledTime + SETTLED_PAUSE - performance.now()));
+  }, Math.max(0, lastSettledTime + SETTLED_PAUSE_MS - performance.now()));
 }
 
 function describeLack() {

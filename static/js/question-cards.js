@@ -90,7 +90,7 @@ on("htmx:beforeSwap", (event) => {
 // After an answer the focus moves to the next open card, which may come with a later message, or
 // else stays on the outcome. After a refusal it stays on the card: what is typed next, such as a
 // secret, belongs there.
-const NEXT_CARD_TIMEOUT = 2000; // milliseconds in which a later card gets the focus
+const NEXT_CARD_TIMEOUT_MS = 2000; // in which a later card gets the focus
 let focusedOutcome = null; // the settled card with the focus, and until when a later card gets it
 function moveFocus(card) {
   // An approval is focused as a whole: a key that is pressed once too often must not allow a call.
@@ -102,7 +102,7 @@ function moveFocus(card) {
   if (!field) target.tabIndex = -1;
   if (openCard) focusUnread(target);
   else target.focus({ preventScroll: true });
-  focusedOutcome = openCard ? null : { card, until: Date.now() + NEXT_CARD_TIMEOUT };
+  focusedOutcome = openCard ? null : { card, until: Date.now() + NEXT_CARD_TIMEOUT_MS };
 }
 export function focusNextCard() {
   if (!focusedOutcome || !findOpenCards().length) return;

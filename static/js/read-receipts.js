@@ -4,7 +4,7 @@ import { findOpenCards, on } from "./dom.js";
 import { sendMessage } from "./socket.js";
 
 const VISIBLE_RATIO = 0.5; // of the card, or of the screen where the card is larger
-const VISIBLE_TIME = 500; // milliseconds
+const VISIBLE_TIME_MS = 500;
 const reportedKeys = new Set();
 let unsentReceipts = [];
 let sendTimer;
@@ -29,7 +29,7 @@ const timers = new Map();
 const cardsInView = new Set();
 const startTimer = (card) => {
   if (document.hidden || timers.has(card)) return;
-  timers.set(card, setTimeout(() => addReceipt(card, "visible"), VISIBLE_TIME));
+  timers.set(card, setTimeout(() => addReceipt(card, "visible"), VISIBLE_TIME_MS));
 };
 const stopTimer = (card) => {
   clearTimeout(timers.get(card));

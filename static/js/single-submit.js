@@ -1,5 +1,5 @@
 // A form that loads a page is sent once, however often it is pressed until the page has come.
-const SENT_TIME = 5000; // milliseconds after which a form whose page has not come may be sent again
+const SENT_TIME_MS = 5000; // after which a form whose page has not come may be sent again
 const sentForms = new WeakSet();
 
 // At the window: scripts that send a form themselves have prevented it by then.
@@ -11,5 +11,5 @@ addEventListener("submit", (event) => {
     return;
   }
   sentForms.add(form);
-  setTimeout(() => sentForms.delete(form), SENT_TIME);
+  setTimeout(() => sentForms.delete(form), SENT_TIME_MS);
 });

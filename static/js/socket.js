@@ -53,11 +53,11 @@ const FINAL_CLOSE_TEXTS = {
 
 // Rate limited: the page waits longer each time, and starts over after a quiet minute.
 const RATE_LIMITED = 4429;
-const QUIET_TIME = 60000; // milliseconds
+const QUIET_TIME_MS = 60000;
 let pauseCount = 0;
 let openTime = 0;
 function reconnectLater(socket) {
-  if (Date.now() - openTime > QUIET_TIME) pauseCount = 0;
+  if (Date.now() - openTime > QUIET_TIME_MS) pauseCount = 0;
   const seconds = Math.round(Math.min(10 * 2 ** pauseCount, 120) * (1 + Math.random() / 2));
   pauseCount += 1;
   setTimeout(socket.reconnect, seconds * 1000);
@@ -81,12 +81,12 @@ const DELAYED_RECONNECTS = { [RATE_LIMITED]: reconnectLater, [TOO_MANY_SOCKETS]:
 // The extension reconnects after these closes alone. A proxy that restarts closes with 1001.
 const RECONNECTED_CODES = [1006, 1011, 1012, 1013];
 function reconnectSoon(socket) {
-  if (Date.now() - openTime > QUIET_TIME) pauseCount = 0;
+  if (Date.now() - openTime > QUIET_TIME_MS) pauseCount = 0;
   pauseCount += 1;
   setTimeout(socket.reconnect, htmx.config.wsReconnectDelay(pauseCount));
 }
 
-const NOTICE_DELAY = 1500; // milliseconds after which a lost connection is shown
+const NOTICE_DELAY_MS = 1500; // after which a lost connection is shown
 const connectionLostText = byId("connection").textContent;
 const describeCardLimit = () => findOpenCards().length > MAX_CARDS
   && `This page has more than ${MAX_CARDS} open questions. Only the first ${MAX_CARDS} update by themselves; reload to refresh the others.`;
@@ -112,17 +112,17 @@ on("htmx:wsClose", ({ detail: { event: { code }, socketWrapper } }) => {
   // Each failed attempt closes again, which must not delay the notice.
   if (closeText) clearTimeout(noticeTimer);
   if (closeText || !noticeTimer) {
-    noticeTimer = setTimeout(() => { byId("connection").hidden = false; }, closeText ? 0 : NOTICE_DELAY);
+    noticeTimer = setTimeout(() => { byId("connection").hidden = false; }, closeText ? 0 : NOTICE_DELAY_MS);
   }
 });
 
 // Send what the page shows, at most twice a second; at once on a new connection.
-const MIN_INTERVAL = 500; // milliseconds
+const MIN_INTERVAL_MS = 500;
 let stateTimer = 0;
 let lastStateTime = 0;
 export function sendPageState(isFirst) {
   clearTimeout(stateTimer);
-  const delay = lastStateTime + MIN_INTERVAL - Date.now();
+  const delay = lastStateTime + MIN_INTERVAL_MS - Date.now();
   if (delay > 0 && !isFirst) stateTimer = setTimeout(sendPageState, delay);
   else {
     lastStateTime = Date.now();

@@ -10,7 +10,7 @@ const form = byId("find");
 const field = form && form.elements.q;
 const status = form && form.querySelector("[role=status]");
 const MAX_PARTS = 3; // parts of a truncated payload that are loaded for one match
-const HIGHLIGHT_DELAY = 50; // milliseconds
+const HIGHLIGHT_DELAY_MS = 50;
 
 // The query, and the match that is current.
 let query = "";
@@ -124,7 +124,7 @@ function highlightLater() {
   clearTimeout(highlightTimer);
   highlightTimer = setTimeout(() => {
     if (isFinding()) highlightMatches(parseTerms(query), currentMatch && byId(currentMatch.anchor));
-  }, HIGHLIGHT_DELAY);
+  }, HIGHLIGHT_DELAY_MS);
 }
 on("jpweb:windows", () => { if (isFinding()) highlightLater(); });
 

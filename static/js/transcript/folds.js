@@ -4,7 +4,7 @@ import { announce, findAll, on } from "../dom.js";
 import { readAnchors, replaceUrl } from "./url-state.js";
 
 const MAX_ANCHORS = 50; // in each parameter
-const URL_DELAY = 200; // milliseconds; browsers limit how often a URL changes
+const URL_DELAY_MS = 200; // browsers limit how often a URL changes
 const closedAnchors = new Set(readAnchors("shut"));
 const openAnchors = new Set(readAnchors("open").filter((anchor) => !closedAnchors.has(anchor)));
 const isOpenByDefault = (fold) => fold.matches(".inquiry:not([data-outcome=answered])");
@@ -13,7 +13,7 @@ let urlTimer;
 function updateUrl() {
   clearTimeout(urlTimer);
   const joinAnchors = (anchors) => [...anchors].slice(-MAX_ANCHORS).join(",");
-  urlTimer = setTimeout(() => replaceUrl({ open: joinAnchors(openAnchors), shut: joinAnchors(closedAnchors) }), URL_DELAY);
+  urlTimer = setTimeout(() => replaceUrl({ open: joinAnchors(openAnchors), shut: joinAnchors(closedAnchors) }), URL_DELAY_MS);
 }
 // Add or remove an anchor; tell whether the set changed.
 function toggleAnchor(anchors, anchor, isMember) {

@@ -13,11 +13,11 @@ const FIND_BY_SORT = {
 };
 const SORT_LABELS = { item: "event", prompt: "prompt", inquiry: "question", problem: "problem" };
 
-const TOAST_TIME = 1800; // milliseconds
+const TOAST_TIME_MS = 1800;
 export function showToast(toast) {
   for (const older of findAll("body > .toast")) older.remove();
   document.body.append(toast);
-  setTimeout(() => toast.remove(), TOAST_TIME);
+  setTimeout(() => toast.remove(), TOAST_TIME_MS);
 }
 // Screen readers read the announcer, so the toast is hidden from them.
 export function announceWithToast(text) {
@@ -82,19 +82,19 @@ function findNeighbour(elements, step) {
   return step > 0 ? elements.find(isBelowEdge) : elements.findLast((element) => !isBelowEdge(element));
 }
 
-const URL_DELAY = 200; // milliseconds; browsers limit how often a URL changes
+const URL_DELAY_MS = 200; // browsers limit how often a URL changes
 let urlTimer;
 function stepOnto(item) {
   makeCurrent(item);
   clearTimeout(urlTimer);
   urlTimer = setTimeout(() => {
     if (currentId === item.id) replaceUrl({ ...NO_POSITION, at: currentId }, `#${currentId}`);
-  }, URL_DELAY);
+  }, URL_DELAY_MS);
 }
 
 // Steps that are asked for while one loads follow it.
 const MAX_QUEUED_STEPS = 20;
-const LOADING_DELAY = 300; // milliseconds after which a step that loads says so
+const LOADING_DELAY_MS = 300; // after which a step that loads says so
 let isStepping = false;
 const queuedSteps = [];
 export async function stepTo(sort, step) {
@@ -103,7 +103,7 @@ export async function stepTo(sort, step) {
     return;
   }
   isStepping = true;
-  const timer = setTimeout(announceWithToast, LOADING_DELAY, "Loading…");
+  const timer = setTimeout(announceWithToast, LOADING_DELAY_MS, "Loading…");
   try { await takeStep(sort, step); } finally {
     clearTimeout(timer);
     isStepping = false;

@@ -7,7 +7,7 @@ import { getHeaderEdge, getTop } from "./scroll-position.js";
 import { NO_POSITION, buildUrl, pushUrl } from "./url-state.js";
 
 const NARROW_SCREEN = "(max-width: 70rem)"; // there the outline is above the transcript
-const FETCH_DELAY = 400; // milliseconds that a person stays in a turn that the outline does not list
+const FETCH_DELAY_MS = 400; // that a person stays in a turn that the outline does not list
 const SETTING = "outline"; // in local storage
 
 const findRows = () => findAll("#outline li[data-turn]");
@@ -30,7 +30,7 @@ function markCurrentTurn(headers) {
   if (number === undefined || number === markedTurn) return;
   markedTurn = number;
   clearTimeout(fetchTimer);
-  if (!markTurn(number)) fetchTimer = setTimeout(() => fetchOutline(number, headers), FETCH_DELAY);
+  if (!markTurn(number)) fetchTimer = setTimeout(() => fetchOutline(number, headers), FETCH_DELAY_MS);
 }
 // Mark a turn's row; tell whether the outline lists it.
 function markTurn(number) {
@@ -78,7 +78,7 @@ async function fetchOutline(number, headers) {
 }
 
 // New entries are in the outline soon after they are on the page.
-const UPDATE_DELAY = 1000; // milliseconds
+const UPDATE_DELAY_MS = 1000;
 const getLastTurn = () => Number(document.querySelector("[data-count=turns]").textContent) - 1;
 const readState = () => { const { entryCount, revision } = byId("counts").dataset; return `${entryCount} ${revision}`; };
 let shownState;
@@ -97,7 +97,7 @@ function scheduleUpdate() {
     if (isUpdated) shownState = state;
     // A failed update is tried again with the next change.
     if (isUpdated || readState() !== state) scheduleUpdate();
-  }, UPDATE_DELAY);
+  }, UPDATE_DELAY_MS);
 }
 // Update the number of turns, and of those after the listed ones.
 function updateCounts() {

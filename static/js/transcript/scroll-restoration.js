@@ -5,9 +5,9 @@ import { hasActiveRun } from "./follow-tail.js";
 import { findFirstInView, findWindows, getTop } from "./scroll-position.js";
 import { NO_POSITION, buildUrl, isLeaving, readParameter, replaceUrl } from "./url-state.js";
 
-const SAVE_DELAY = 200; // milliseconds; browsers limit how often the history changes
+const SAVE_DELAY_MS = 200; // browsers limit how often the history changes
 const END_TOLERANCE = 2; // pixels
-const ALIGN_TIME = 1500; // milliseconds
+const ALIGN_TIME_MS = 1500;
 
 // The windows that the URL shows: those of the page as loaded, until the transcript is replaced.
 let knownTranscript = null;
@@ -53,7 +53,7 @@ function keepAligned(position) {
   alignedPosition = position;
   alignItem();
   observer.observe(byId("transcript"));
-  setTimeout(stopAligning, ALIGN_TIME);
+  setTimeout(stopAligning, ALIGN_TIME_MS);
 }
 function stopAligning() {
   alignedPosition = null;
@@ -75,7 +75,7 @@ if (byId("transcript")) {
   let saveTimer;
   on("scroll", () => {
     clearTimeout(saveTimer);
-    saveTimer = setTimeout(savePosition, SAVE_DELAY);
+    saveTimer = setTimeout(savePosition, SAVE_DELAY_MS);
   }, { passive: true });
   window.addEventListener("load", () => {
     scrollToParameter();
