@@ -140,7 +140,7 @@ class WorkspaceConfig:
         """Return the trust state of an item; an item that needs no trust is TRUSTED."""
         return self._trust_states.get((kind, name), TrustState.TRUSTED)
 
-    def get_server_standing(self, name: str) -> TrustState:
+    def get_server_trust_state(self, name: str) -> TrustState:
         """Return the trust state of an MCP server."""
         return self.get_trust_state(TrustItemKind.SERVER, name)
 

@@ -20,8 +20,8 @@ from jpweb.store.notifications.delivery_channels import Channel
 def list_previous(channel: Channel, row_field: str) -> QuerySet[Any]:
     """Return the deliveries of a row's present return, or of a later one, to its receiver.
 
-    The outer query has the receiver's key in the column ``receiver_key``, and the number of the return in
-    ``present_return``.
+    The outer query has the receiver's key in the column ``receiver_key``, and the number of the
+    return in ``present_return``.
     """
     previous: QuerySet[Any] = channel.delivery_model.objects.filter(
         return_number__gte=OuterRef("present_return"),

@@ -5,7 +5,7 @@ lease has expired by the database's clock. Until then a holder that is late stil
 ``acquire_lease`` and ``requeue_expired`` raise the fence (fencing token). A write with an older
 fence is refused. Until its next write the last holder may still run a tool, or call a model.
 
-If a worker dies, its leases expire, ``settings.LEASE_SECONDS`` seconds (15) after the last renewal. Every
+If a worker dies, its leases expire, ``settings.LEASE_SECONDS`` (15) after the last renewal. Every
 third of that, each other process polls for expired leases (``runtime/execution/run_executor.py``).
 ``requeue_expired`` queues their runs, and the process whose ``acquire_lease`` succeeds rebuilds the
 turn from the journal (``runtime/execution/turn_runner.py``). A server that runs turns itself ends

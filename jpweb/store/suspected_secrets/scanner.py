@@ -195,22 +195,7 @@ def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspici
         state = SuspectedSecretState.OPEN
         if suspicion.digest in dismissed:
             state = SuspectedSecretState.DISMISSED
-        row, is_new = SuspectedSecret.objects.get_or_create(
-            conversation=conversation,
-            anchor=suspicion.entry.anchor,
-            text_index=suspicion.text_index,
-            start=suspicion.finding.start,
-            defaults={
-                "workspace_id": conversation.workspace_id,
-                "position": suspicion.entry.position,
-                "kind": suspicion.finding.kind[:60],
-                "place": suspicion.place,
-                "length": suspicion.finding.end - suspicion.finding.start,
-                "digest": suspicion.digest,
-                "state": state,
-                "needs_copies": state == SuspectedSecretState.OPEN,
-            },
-        )
+        row, is_new = _get_or_create_row(conversation, suspicion, state)
         if row.state == SuspectedSecretState.OPEN:
             open_rows.setdefault(row.anchor, []).append(row)
             if is_new:
@@ -227,6 +212,27 @@ def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspici
         unsearchable.add(Passage.TITLE_POSITION)
     Passage.objects.filter(conversation=conversation, position__in=unsearchable).delete()
     return bool(unsearchable)
+
+
+def _get_or_create_row(
+    conversation: Conversation, suspicion: _Suspicion, state: SuspectedSecretState
+) -> tuple[SuspectedSecret, bool]:
+    return SuspectedSecret.objects.get_or_create(
+        conversation=conversation,
+        anchor=suspicion.entry.anchor,
+        text_index=suspicion.text_index,
+        start=suspicion.finding.start,
+        defaults={
+            "workspace_id": conversation.workspace_id,
+            "position": suspicion.entry.position,
+            "kind": suspicion.finding.kind[:60],
+            "place": suspicion.place,
+            "length": suspicion.finding.end - suspicion.finding.start,
+            "digest": suspicion.digest,
+            "state": state,
+            "needs_copies": state == SuspectedSecretState.OPEN,
+        },
+    )
 
 
 def _mask_next_copies() -> ScanStep | None:

@@ -53,13 +53,13 @@ def transcript_rows(
         "".join(
             transcript_line(row, conversation, *folds)
             if isinstance(row, TranscriptLine)
-            else _render_call_run(row, conversation, *folds)
+            else _render_call_group(row, conversation, *folds)
             for row in rows
         )
     )
 
 
-def _render_call_run(
+def _render_call_group(
     row: CallGroup,
     conversation: Conversation,
     open_folds: frozenset[str],

@@ -63,5 +63,5 @@ def show_command_palette(request: Request) -> HttpResponse:
         "words": words,
         "rows": page.rows[:_MAX_CONVERSATIONS],
     }
-    name = "_destinations" if request.htmx else "destinations"
+    name = "_palette_entries" if request.htmx else "palette"
     return render(request, f"home/{name}.html", context)

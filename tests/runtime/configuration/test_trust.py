@@ -196,7 +196,7 @@ def test_a_tool_of_a_server_waits_for_its_server(home: Workspace, ada: Person):
     trust_all(home, ada)
     config = configuration.load_workspace_config(home)
     assert get_availability(config, "m") is ToolAvailability.OFFERED
-    assert config.get_server_standing("s") is TrustState.TRUSTED
+    assert config.get_server_trust_state("s") is TrustState.TRUSTED
     write_config(home, SERVED.replace('"serve"', '"other"'))
     assert (
         get_availability(configuration.load_workspace_config(home), "m")

@@ -146,7 +146,8 @@ def test_tags_are_letters_and_digits_whatever_they_name():
         filter_terms.workspace_term(7),
         filter_terms.category_term("call"),
         filter_terms.make_state_term("open"),
-        *filter_terms.make_tool_terms("fs_read-file/x"), *filter_terms.make_person_terms("Ada \"Lovelace'"),
+        *filter_terms.make_tool_terms("fs_read-file/x"),
+        *filter_terms.make_person_terms("Ada \"Lovelace'"),
         *filter_terms.make_label_terms({"topic": "beds", "done": None, '"': ")"}),
     }  # fmt: skip
     assert all(re.fullmatch(r"[a-z][a-z0-9]*", tag) for tag in tags)

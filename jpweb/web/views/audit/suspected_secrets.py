@@ -24,7 +24,7 @@ from jpweb.store.exports import ExportChunk
 from jpweb.store.suspected_secrets import suggestions
 from jpweb.store.suspected_secrets.suggestions import NotSuspected
 from jpweb.web import access, converters, notice_text, transcript
-from jpweb.web.forms.suspected_secrets import DismissalForm, SuspectedSecretFilterForm
+from jpweb.web.forms.suspected_secret_forms import DismissalForm, SuspectedSecretFilterForm
 from jpweb.web.labels import suspected_secret_labels
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file

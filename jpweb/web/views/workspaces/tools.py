@@ -142,7 +142,9 @@ def _render_page(
         "servers": [
             (
                 escape_invisible(name),
-                display_text.TRUST_STATUS_LABELS[workspace_config.get_server_standing(name).value],
+                display_text.TRUST_STATUS_LABELS[
+                    workspace_config.get_server_trust_state(name).value
+                ],
             )
             for name in workspace_config.configuration.servers
         ],
