@@ -98,7 +98,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path):
     assert result.stderr.count("\n") == 1
 
 
-def test_what_tools_make_has_the_umask_of_the_people(tmp_path: Path):
+def test_tool_files_have_the_umask_of_the_user(tmp_path: Path):
     code = (
         "import asyncio, os, pathlib, django; django.setup()\n"
         "from jpweb.agent.tools.local.subprocess_runner import ProcessLimits, run_program\n"
@@ -117,7 +117,7 @@ def test_what_tools_make_has_the_umask_of_the_people(tmp_path: Path):
     assert (mode(tmp_path / "by-tool"), mode(tmp_path / "by-jpweb")) == (0o640, 0o600)
 
 
-def test_what_is_made_among_peoples_files_has_their_umask(
+def test_workspace_files_have_the_umask_of_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(data_folder, "USER_UMASK", 0o027)

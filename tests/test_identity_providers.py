@@ -62,7 +62,7 @@ def test_bad_setting_is_named_with_the_next_step(names: str, changes: dict[str, 
     assert "a-secret" not in str(error.value)
 
 
-def test_one_provider_under_two_names_is_refused():
+def test_read_providers_refuses_one_provider_under_two_names():
     twin = {name.replace("COMPANY", "TWIN"): value for name, value in COMPANY.items()}
     with pytest.raises(ImproperlyConfigured, match="is that of another provider"):
         read_providers("company,twin", COMPANY | twin)

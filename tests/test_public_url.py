@@ -26,7 +26,7 @@ COOKIES = ("SESSION_COOKIE_NAME", "CSRF_COOKIE_NAME")
 PROXY = "SECURE_PROXY_SSL_HEADER"
 
 
-def test_without_an_address_links_lead_to_this_machine(read_settings: ReadSettings):
+def test_public_url_defaults_to_this_machine(read_settings: ReadSettings):
     values = read_settings(JPWEB_PORT="8123")
     assert values["PUBLIC_URL"] == "http://127.0.0.1:8123"
     assert values["ALLOWED_HOSTS"] == ["127.0.0.1", "localhost", "[::1]"]
@@ -58,7 +58,7 @@ def test_behind_https_the_host_is_known_and_cookies_are_secure(
     assert all(values[name].startswith("__Host-jpweb_") for name in COOKIES)
 
 
-def test_without_https_no_cookie_is_bound_to_it_and_no_header_believed(read_settings: ReadSettings):
+def test_public_url_without_https_sets_no_secure_cookies_or_proxy(read_settings: ReadSettings):
     values = read_settings(JPWEB_URL="http://10.0.0.5:8000", JPWEB_HOSTS="other")
     assert values["ALLOWED_HOSTS"] == ["other", "10.0.0.5"]
     assert not any(values[name].startswith("__") for name in COOKIES)
@@ -73,7 +73,9 @@ def test_without_https_no_cookie_is_bound_to_it_and_no_header_believed(read_sett
         *("https://a_b", "https://a_b.bücher.de", "https://ü..de", "https://bü cher.de"),
     ],
 )
-def test_what_is_no_address_is_told_in_one_line(read_settings: ReadSettings, url_text: str):
+def test_public_url_that_is_no_address_is_refused_in_one_line(
+    read_settings: ReadSettings, url_text: str
+):
     with pytest.raises(ImproperlyConfigured) as error:
         read_settings(JPWEB_URL=url_text)
     assert str(error.value).startswith("JPWEB_URL must be an address such as https://")

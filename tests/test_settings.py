@@ -15,7 +15,7 @@ TALKATIVE = Path(__file__).with_name("talkative.py")
 
 
 @pytest.mark.proof  # 10 s of processor time, in which all vendors' libraries are imported
-def test_no_secret_key_or_conversation_reaches_the_log_at_any_level(tmp_path: Path):
+def test_log_has_no_secret_key_or_conversation_at_any_level(tmp_path: Path):
     """A server echoes a secret on its standard output; libraries log what they send and get."""
     variables = {
         "DJANGO_SETTINGS_MODULE": "jpweb.settings",

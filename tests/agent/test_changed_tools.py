@@ -227,7 +227,7 @@ async def test_decline_on_record_does_not_close_another_question_of_its_id(tool)
     assert [prompt.inquiry_id for prompt in turn.prompter.questions] == ["c1.confirm.2"]
 
 
-async def test_each_of_several_questions_of_one_id_gets_its_answer_again():
+async def test_resumed_call_gets_answers_of_all_questions_of_one_id():
     """A form asks for an unreadable answer once more, and says why."""
     retry = replace(DELETE_A, context="Give yes or no.")
     second = replace(ASKED_A, id="c1.confirm.2", question=retry.to_inquiry_question())
@@ -241,7 +241,7 @@ async def test_each_of_several_questions_of_one_id_gets_its_answer_again():
     assert turn.recorder.results == [("c1", "[7, 8]", False)]
 
 
-async def test_last_answer_to_a_question_counts_and_the_next_is_asked_for():
+async def test_resumed_call_uses_the_last_answer_and_asks_the_next_question():
     """A person may have restarted the call and decided differently."""
     second = replace(ASKED_A, id="c1.confirm.2")
     answers = [InquiryResponse(f"c1.confirm.{n}", Answered(n == 1)) for n in (1, 2)]

@@ -25,7 +25,7 @@ def make_lost_response(tool_call_id) -> Any:
     return ToolCallResponse(tool_call_id, INTERRUPTED, is_error=True)
 
 
-def test_a_whole_stream_stays_as_it_is():
+def test_history_keeps_a_complete_stream():
     elements = stream(TurnStart(), ChatRequest("Go."), make_call("a"), make_result("a"))
     assert normalize_history(elements) == tuple(elements)
 
@@ -51,7 +51,7 @@ def test_the_response_has_the_time_of_its_request():
     assert inserted.timestamp == "2026-01-02 03:00:01.0"
 
 
-def test_of_two_requests_with_one_id_the_later_lacks_its_response():
+def test_history_adds_a_response_to_the_later_of_two_equal_call_ids():
     elements = stream(TurnStart(), make_call("a"), make_result("a"), make_call("a"))
     assert kinds(elements)[-1] == make_lost_response("a")
     assert len(kinds(elements)) == 5
@@ -79,7 +79,7 @@ def test_a_response_without_a_request_is_left_out():
     assert kinds(elements) == [TurnStart(), ChatResponse("message", "Done.")]
 
 
-def test_an_unanswered_inquiry_is_none_of_its_business():
+def test_history_keeps_an_unanswered_inquiry():
     elements = stream(TurnStart(), make_call("a"), make_inquiry("a.q.1"), make_result("a"))
     assert normalize_history(elements) == tuple(elements)
     paired = [*elements[:3], make_element(make_answer("a.q.1")), elements[3]]

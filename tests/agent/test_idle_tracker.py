@@ -51,7 +51,7 @@ def is_idle(resting: IdleTracker) -> bool:
     return resting.is_idle
 
 
-def test_nothing_rests_where_nobody_is_asked():
+def test_idle_tracker_is_not_idle_without_a_waiting_call():
     resting = IdleTracker()
     assert not is_idle(resting)
     resting.start_batch(1)
@@ -60,7 +60,7 @@ def test_nothing_rests_where_nobody_is_asked():
     assert not is_idle(resting)
 
 
-def test_it_rests_once_every_call_that_lives_waits():
+def test_idle_tracker_is_idle_when_all_unfinished_calls_wait():
     resting = IdleTracker()
     resting.start_batch(3)
     with resting.track_wait_for_person():
@@ -75,7 +75,7 @@ def test_it_rests_once_every_call_that_lives_waits():
     assert not is_idle(resting)
 
 
-def test_calls_that_queue_wait_where_somebody_is_asked_at_the_gate_alone():
+def test_idle_tracker_counts_queued_calls_only_during_an_approval():
     resting = IdleTracker()
     resting.start_batch(2)
     with resting.track_wait_at_gate():
@@ -105,7 +105,7 @@ def test_a_block_that_fails_counts_no_longer(block):
         assert is_idle(resting)
 
 
-async def test_waiters_for_idle_and_for_work_are_each_woken_at_theirs():
+async def test_idle_tracker_wakes_wait_idle_and_wait_busy_separately():
     resting = IdleTracker()
     await resting.wait_busy()
     idle_task, idle_states = asyncio.create_task(resting.wait_idle()), []
@@ -130,7 +130,7 @@ async def test_waiters_for_idle_and_for_work_are_each_woken_at_theirs():
 # what a turn does
 
 
-async def does_rest(bench: ToolBench, calls: Any, ready: Any) -> bool:
+async def is_idle_once_ready(bench: ToolBench, calls: Any, ready: Any) -> bool:
     """Run the calls until they are ready, tell whether they rest, and stop them."""
     task = asyncio.create_task(bench.run(calls))
     await wait_until(ready)
@@ -154,24 +154,24 @@ def make_bench(*tools: Any, decisions: Any = (), **changes: Any) -> Any:
     return bench
 
 
-async def test_a_question_to_a_person_is_rest():
+async def test_idle_tracker_is_idle_at_a_question_to_a_person():
     bench = make_bench(make_asker(CONFIRM))
-    assert await does_rest(bench, [CALL], lambda: bench.prompter.questions)
+    assert await is_idle_once_ready(bench, [CALL], lambda: bench.prompter.questions)
 
 
-async def test_a_permission_is_rest_for_the_calls_that_queue_behind_it_too():
+async def test_idle_tracker_is_idle_at_a_permission_with_queued_calls():
     bench = make_bench(make_asker(), tool={"run": Mode.ASK})
     calls = [CALL, make_call("c2", "tool"), make_call("c3", "tool")]
-    assert await does_rest(bench, calls, lambda: bench.prompter.prompts)
+    assert await is_idle_once_ready(bench, calls, lambda: bench.prompter.prompts)
     assert len(bench.prompter.prompts) == 1
 
 
-async def test_a_result_that_a_person_is_to_see_is_rest():
+async def test_idle_tracker_is_idle_at_a_result_approval():
     bench = make_bench(make_asker(), tool={"result": Mode.ASK})
-    assert await does_rest(bench, [CALL], lambda: bench.prompter.prompts)
+    assert await is_idle_once_ready(bench, [CALL], lambda: bench.prompter.prompts)
 
 
-async def test_turn_is_idle_when_all_live_calls_wait_in_any_way():
+async def test_idle_tracker_is_idle_when_calls_wait_in_different_ways():
     tools = (
         make_asker(CONFIRM, name="q"),
         make_asker(name="p"),
@@ -180,29 +180,29 @@ async def test_turn_is_idle_when_all_live_calls_wait_in_any_way():
     )
     bench = make_bench(*tools, p={"run": Mode.ASK}, d={"result": Mode.ASK})
     calls = [make_call(name, name) for name in ("q", "p", "d", "done")]
-    assert await does_rest(
+    assert await is_idle_once_ready(
         bench, calls, lambda: bench.prompter.questions and len(bench.prompter.prompts) == 2
     )
 
 
 @pytest.mark.parametrize("wait_kind", ["question", "permission", "result"])
-async def test_beside_a_tool_that_runs_nothing_is_rest(wait_kind):
+async def test_idle_tracker_is_not_idle_while_another_tool_runs(wait_kind):
     tool = make_asker(CONFIRM) if wait_kind == "question" else make_asker()
     changes = {"permission": {"run": Mode.ASK}, "result": {"result": Mode.ASK}}.get(wait_kind, {})
     work = busy()
     bench = make_bench(tool, work, tool=changes)
     ready = lambda: work.runs and (bench.prompter.questions or bench.prompter.prompts)  # noqa: E731  named where it is used
-    assert not await does_rest(bench, [CALL, make_call("c2", "busy")], ready)
+    assert not await is_idle_once_ready(bench, [CALL, make_call("c2", "busy")], ready)
 
 
 async def test_permitted_call_counts_as_working_while_the_next_waits():
     work = busy("tool")
     bench = make_bench(work, decisions=[Permitted({})], tool={"run": Mode.ASK})
     ready = lambda: len(bench.prompter.prompts) == 2 and work.runs  # noqa: E731  named where it is used
-    assert not await does_rest(bench, [CALL, make_call("c2", "tool")], ready)
+    assert not await is_idle_once_ready(bench, [CALL, make_call("c2", "tool")], ready)
 
 
-async def test_while_the_gate_passes_from_one_call_to_the_next_nothing_rests():
+async def test_idle_tracker_is_not_idle_between_two_approval_prompts():
     """The next prompt is not put yet: who put the turn down then would leave nobody asked."""
     idle_states = []
 
@@ -221,20 +221,20 @@ async def test_while_the_gate_passes_from_one_call_to_the_next_nothing_rests():
 
     bench.prompter.has_reachable_person = has_person
     calls = [make_call("a", "gated"), make_call("b", "gated"), CALL]
-    assert await does_rest(bench, calls, lambda: len(bench.prompter.prompts) == 2)
+    assert await is_idle_once_ready(bench, calls, lambda: len(bench.prompter.prompts) == 2)
     assert idle_states
     assert not any(idle_states)
 
 
-async def test_a_question_in_the_middle_of_a_call_is_no_rest():
+async def test_idle_tracker_is_not_idle_at_a_question_inside_a_call():
     async def run(arguments: Any, answers: Any, ask: Any) -> Any:
         return Success(str(await ask(CONFIRM)))
 
     bench = make_bench(OutsideStub("tool", run))
-    assert not await does_rest(bench, [CALL], lambda: bench.prompter.questions)
+    assert not await is_idle_once_ready(bench, [CALL], lambda: bench.prompter.questions)
 
 
-async def test_a_question_at_the_inquiry_backend_is_no_rest():
+async def test_idle_tracker_is_not_idle_at_the_inquiry_backend():
     class StuckBackend:
         inquiry_count = 0
 
@@ -245,7 +245,7 @@ async def test_a_question_at_the_inquiry_backend_is_no_rest():
     bench = make_bench(make_asker(CONFIRM, config=QuestionConfig(QuestionTarget.ASSISTANT)))
     backend = StuckBackend()
     bench = ToolBench(bench.tools, backend=backend)
-    assert not await does_rest(bench, [CALL], lambda: backend.inquiry_count)
+    assert not await is_idle_once_ready(bench, [CALL], lambda: backend.inquiry_count)
 
 
 async def test_tracker_is_not_idle_while_reachability_is_looked_up():
@@ -278,30 +278,32 @@ async def test_call_with_a_secret_is_not_idle_until_its_tool_has_a_result(source
     if source == "configuration":
         bench = ToolBench((tool,), [Never()], changes={"tool": {"questions": static}})
     question_count = 2 if source == "person" else 1
-    assert not await does_rest(
+    assert not await is_idle_once_ready(
         bench, [CALL], lambda: len(bench.prompter.questions) == question_count
     )
     after = ToolBench(
         (make_asker(SECRET),), [Answer("hunter2")], changes={"tool": {"result": Mode.ASK}}
     )
     after.prompter.decisions = [Never()]
-    assert await does_rest(after, [CALL], lambda: after.prompter.prompts)
+    assert await is_idle_once_ready(after, [CALL], lambda: after.prompter.prompts)
 
 
-async def test_a_secret_that_one_call_holds_keeps_the_others_up():
+async def test_idle_tracker_is_not_idle_while_a_call_holds_a_secret():
     holding, waiting = make_asker(SECRET, CONFIRM), make_asker(CONFIRM, name="other")
     bench = ToolBench((holding, waiting), [Never(), Answer("hunter2"), Never()])
     calls = [make_call("c2", "other"), CALL]
-    assert not await does_rest(bench, calls, lambda: len(bench.prompter.questions) == 3)
+    assert not await is_idle_once_ready(bench, calls, lambda: len(bench.prompter.questions) == 3)
 
 
 async def test_calls_that_share_an_id_are_not_idle():
     bench = make_bench(make_asker(CONFIRM))
-    assert not await does_rest(bench, [CALL, CALL], lambda: len(bench.prompter.questions) == 2)
+    assert not await is_idle_once_ready(
+        bench, [CALL, CALL], lambda: len(bench.prompter.questions) == 2
+    )
     assert bench.recorder.saved_progress == []
 
 
-async def test_an_answer_is_the_end_of_rest_and_the_next_question_rest_again():
+async def test_idle_tracker_changes_with_an_answer_and_the_next_question():
     gates = [asyncio.Event(), asyncio.Event()]
 
     async def reply(gate: asyncio.Event, value: Any) -> Any:
@@ -319,7 +321,7 @@ async def test_an_answer_is_the_end_of_rest_and_the_next_question_rest_again():
     await task
 
 
-async def test_a_turn_tells_those_outside_when_it_rests():
+async def test_idle_tracker_notifies_waiters_outside_the_turn():
     stage = TurnBench(QueueProvider([]), (make_asker(CONFIRM),), [Never()], ListRecorder())
     opening_events = [ConversationEvent(AT, kind) for kind in (TurnStart(), ChatRequest("Go."))]
     stage.recorder.events += [*opening_events, ConversationEvent(AT, CALL)]
@@ -329,7 +331,7 @@ async def test_a_turn_tells_those_outside_when_it_rests():
     await task
 
 
-async def test_while_the_model_answers_nothing_rests():
+async def test_idle_tracker_is_not_idle_while_the_model_replies():
     provider = QueueProvider([[asyncio.Event()]])
     stage = TurnBench(provider)
     stage.recorder.events += [
@@ -342,7 +344,7 @@ async def test_while_the_model_answers_nothing_rests():
     await task
 
 
-async def test_a_result_is_kept_before_the_rest_begins():
+async def test_result_is_checkpointed_before_the_turn_is_idle():
     bench = ToolBench((make_asker(CONFIRM), make_asker(name="quick")), [Never()])
     task = asyncio.create_task(bench.run([CALL, make_call("c2", "quick")]))
     await bench.state.idle_tracker.wait_idle()

@@ -53,7 +53,7 @@ async def run_and_stop(bench, calls, ready) -> Any:
     assert not other_tasks()
 
 
-async def test_a_stop_withdraws_the_open_question_and_tells_the_model():
+async def test_stop_withdraws_the_open_question_and_records_a_result():
     bench = ToolBench((make_asker(CONFIRM),), [wait_forever()])
     await run_and_stop(bench, [make_call("c1", "tool")], lambda: bench.prompter.questions)
     assert bench.prompter.withdrawn == [("c1.confirm.1", CancellationReason.USER)]
@@ -87,7 +87,7 @@ async def test_stop_cancels_the_running_tool_and_keeps_earlier_results():
     assert cleaned == ["slow"]
 
 
-async def test_a_stopped_call_tells_with_which_arguments_it_ran():
+async def test_stopped_call_notes_its_edited_arguments():
     asker = make_asker(CONFIRM)
     bench = ToolBench((asker,), [wait_forever()], changes={"tool": {"run": Mode.EDIT}})
     bench.prompter.decisions = [Permitted({"n": 2})]
@@ -96,7 +96,7 @@ async def test_a_stopped_call_tells_with_which_arguments_it_ran():
     assert bench.recorder.notes(ToolCallResponse) == [{"arguments": {"n": 2}}]
 
 
-async def test_a_call_that_is_stopped_before_its_result_is_seen_tells_it_too():
+async def test_call_stopped_at_its_result_approval_notes_edited_arguments():
     tool = StubTool("tool", lambda *_: Success("result"))
     bench = ToolBench((tool,), changes={"tool": {"run": Mode.EDIT, "result": Mode.ASK}})
     bench.prompter.decisions = [Permitted({"n": 2}), wait_forever()]

@@ -26,12 +26,12 @@ async def value(result, after=0) -> Any:
     return result
 
 
-async def test_work_that_ends_gives_its_result():
+async def test_run_interruptible_returns_the_result():
     assert await run_interruptible(value(7), Interrupts()) == 7
     assert not other_tasks()
 
 
-async def test_a_stop_cancels_the_work_and_waits_until_it_is_gone():
+async def test_run_interruptible_cancels_on_stop_and_waits_for_the_end():
     stop, steps = Interrupts(), []
 
     async def work() -> Any:
@@ -47,7 +47,7 @@ async def test_a_stop_cancels_the_work_and_waits_until_it_is_gone():
     assert not other_tasks()
 
 
-async def test_after_a_stop_no_work_is_started():
+async def test_run_interruptible_after_a_stop_starts_no_work():
     stop, steps = Interrupts(), []
     stop.interrupt(Stop())
 
@@ -111,7 +111,7 @@ async def test_results_come_in_the_order_of_the_works():
     assert await gather_or_cancel([value("slow", after=5), value("fast")]) == ["slow", "fast"]
 
 
-async def test_no_works_give_no_results():
+async def test_gather_or_cancel_of_nothing_returns_an_empty_list():
     assert await gather_or_cancel([]) == []
 
 
@@ -143,7 +143,7 @@ sampled_interrupts = st.sampled_from(SAID)
 
 
 @given(st.lists(sampled_interrupts))
-def test_the_most_severe_that_was_said_stands_and_of_responses_every_text(all_said):
+def test_pending_interrupt_is_the_most_severe_with_all_texts(all_said):
     interrupts = Interrupts()
     for interrupt in all_said:
         interrupts.interrupt(interrupt)
@@ -161,7 +161,7 @@ def test_the_most_severe_that_was_said_stands_and_of_responses_every_text(all_sa
 
 
 @given(st.lists(sampled_interrupts))
-def test_what_was_taken_is_gone_unless_it_is_a_stop(all_said):
+def test_take_pending_clears_all_interrupts_but_a_stop(all_said):
     interrupts = Interrupts()
     for interrupt in all_said:
         interrupts.interrupt(interrupt)
@@ -202,7 +202,7 @@ def test_a_call_meets_the_interrupts_of_its_turn():
     assert call.pending == Restart()
 
 
-def test_a_call_that_lets_go_interrupts_itself_alone():
+def test_call_interrupts_end_waits_leaves_the_turn_uninterrupted():
     turn = Interrupts()
     call = CallInterrupts(turn)
     call.end_waits()
@@ -234,7 +234,7 @@ async def test_a_call_that_no_longer_waits_leaves_nothing_behind():
     assert not other_tasks()
 
 
-def test_of_two_responses_that_come_together_the_model_is_told_both():
+def test_take_pending_joins_texts_of_two_responses():
     interrupts = Interrupts()
     interrupts.interrupt(Respond("First.", "ada"))
     interrupts.interrupt(Respond("", "eve"))

@@ -66,7 +66,7 @@ async def resume(turn: Any, **options: Any) -> Any:
 # keeping
 
 
-async def test_a_call_alone_keeps_nothing_since_its_response_is_recorded_at_once():
+async def test_single_call_has_no_checkpoint():
     bench = ToolBench((quick(),))
     await bench.run([QUICK])
     assert bench.recorder.saved_progress == []
@@ -85,7 +85,7 @@ async def test_result_is_checkpointed_until_it_is_recorded(outcome):
     assert bench.recorder.progress == {}
 
 
-async def test_a_result_is_kept_before_a_person_is_asked_to_let_it_through():
+async def test_result_is_checkpointed_before_its_approval():
     bench = ToolBench((quick(),), changes={"quick": {"result": Mode.ASK, "run": Mode.EDIT}})
     bench.prompter.decisions = [Permitted({"n": 2}), wait_forever()]
     task = asyncio.create_task(bench.run([QUICK]))
@@ -101,7 +101,7 @@ async def test_a_result_is_kept_before_a_person_is_asked_to_let_it_through():
     ("decision", "content"),
     [(Delivered(), "result"), (Delivered("less"), "less"), (Withheld(), model_messages.WITHHELD)],
 )
-async def test_what_a_person_lets_through_replaces_what_they_were_shown(decision, content):
+async def test_approved_result_replaces_the_checkpointed_result(decision, content):
     changes = {"quick": {"result": Mode.ASK, "run": Mode.EDIT}}
     bench = ToolBench((quick(), make_asker(CONFIRM)), [wait_forever()], changes=changes)
     bench.prompter.decisions = [Permitted({"n": 2}), decision]
@@ -114,7 +114,7 @@ async def test_what_a_person_lets_through_replaces_what_they_were_shown(decision
     assert bench.recorder.notes(ToolCallResponse)[0] == {"arguments": {"n": 2}}
 
 
-async def test_what_a_person_skipped_is_kept_so_that_nobody_is_asked_twice():
+async def test_skipped_call_is_checkpointed_as_final():
     bench = ToolBench(
         (quick(), make_asker(CONFIRM)), [wait_forever()], changes={"quick": {"run": Mode.ASK}}
     )
@@ -128,7 +128,7 @@ async def test_what_a_person_skipped_is_kept_so_that_nobody_is_asked_twice():
     await task
 
 
-async def test_calls_that_were_interrupted_have_nothing_to_keep():
+async def test_interrupted_calls_have_no_checkpoint():
     bench = ToolBench((make_asker(CONFIRM),), [wait_forever(), wait_forever()])
     task = asyncio.create_task(bench.run([CALL, make_call("c2", "tool")]))
     await wait_until(lambda: len(bench.prompter.questions) == 2)
@@ -137,7 +137,7 @@ async def test_calls_that_were_interrupted_have_nothing_to_keep():
     assert bench.recorder.saved_progress == []
 
 
-async def test_a_restart_throws_away_what_is_held():
+async def test_restart_discards_checkpoints():
     bench = ToolBench((quick(), make_asker(CONFIRM)), [wait_forever(), Answer(value=True)])
     task = asyncio.create_task(bench.run([QUICK, CALL]))
     await wait_until(lambda: bench.prompter.questions)
@@ -152,7 +152,7 @@ async def test_a_restart_throws_away_what_is_held():
 # going on
 
 
-async def test_what_is_kept_is_not_run_again_and_said_as_it_was():
+async def test_checkpointed_call_does_not_rerun_and_is_recorded_unchanged():
     progress = {"c2": CallProgress("kept", is_error=True, edited={"n": 1}, is_final=True)}
     tools = (make_asker(CONFIRM), quick())
     turn = make_turn(CALL, QUICK, tools=tools, progress=progress, replies=[Answer(value=True)])
@@ -168,7 +168,7 @@ async def test_what_is_kept_is_not_run_again_and_said_as_it_was():
     [(Delivered(), "kept"), (Delivered("less"), "less"), (Withheld(), model_messages.WITHHELD)],
 )
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.EDIT])
-async def test_a_result_that_a_person_had_to_see_goes_straight_to_them(mode, decision, content):
+async def test_checkpointed_result_goes_to_its_approval_without_a_rerun(mode, decision, content):
     progress = {"c2": CallProgress("kept", is_error=False, edited={"n": 1})}
     turn = make_turn(
         QUICK, tools=(quick(),), progress=progress, quick={"result": mode, "run": Mode.ASK}
@@ -182,7 +182,7 @@ async def test_a_result_that_a_person_had_to_see_goes_straight_to_them(mode, dec
     assert turn.recorder.notes(ToolCallResponse) == [{"arguments": {"n": 1}}]
 
 
-async def test_result_that_needs_approval_waits_although_nobody_is_present():
+async def test_result_approval_stays_open_after_resuming_without_a_person():
     """They may have decided already, before they left: the policy is not asked again."""
     progress = {"c2": CallProgress("kept")}
     turn = make_turn(QUICK, tools=(quick(),), progress=progress, quick={"result": Mode.ASK})
@@ -193,7 +193,7 @@ async def test_result_that_needs_approval_waits_although_nobody_is_present():
     assert turn.recorder.results == [("c2", model_messages.WITHHELD, False)]
 
 
-async def test_a_result_whose_tool_is_gone_is_still_a_persons_to_let_through():
+async def test_checkpointed_result_of_a_removed_tool_needs_approval():
     turn = make_turn(
         make_call("c2", "gone"),
         tools=(quick(),),
@@ -208,7 +208,7 @@ async def test_a_result_whose_tool_is_gone_is_still_a_persons_to_let_through():
     assert turn.recorder.notes(ToolCallResponse) == [{"arguments": {"n": 1}}]
 
 
-async def test_what_was_let_through_after_the_process_ended_is_kept_as_final():
+async def test_approval_of_a_checkpointed_result_is_checkpointed_as_final():
     tools = (make_asker(CONFIRM), quick())
     turn = make_turn(
         CALL, QUICK, tools=tools, progress={"c2": CallProgress("kept")}, replies=[wait_forever()]
@@ -221,7 +221,7 @@ async def test_what_was_let_through_after_the_process_ended_is_kept_as_final():
     await task
 
 
-async def test_a_restart_runs_what_was_kept_by_an_earlier_process():
+async def test_restart_reruns_calls_checkpointed_by_an_earlier_process():
     progress = {"c2": CallProgress("kept", is_final=True)}
     replies = [wait_forever(), Answer(value=True)]
     turn = make_turn(
@@ -235,13 +235,13 @@ async def test_a_restart_runs_what_was_kept_by_an_earlier_process():
     assert turn.recorder.notes(ToolCallResponse) == [{"again": True}, None]
 
 
-async def test_where_no_call_is_open_nothing_kept_is_looked_for():
+async def test_resumed_turn_without_open_calls_loads_no_checkpoints():
     turn = make_turn(tools=(), progress={"c2": CallProgress("kept", is_final=True)})
     turn.recorder.load_progress = wait_forever
     assert await resume(turn) is TurnEnd.COMPLETE
 
 
-async def test_of_calls_with_one_id_none_takes_what_is_kept():
+async def test_calls_with_equal_ids_use_no_checkpoint():
     progress = {"c2": CallProgress("kept", is_final=True)}
     turn = make_turn(QUICK, QUICK, tools=(quick(),), progress=progress)
     await resume(turn)
@@ -290,7 +290,7 @@ async def test_a_call_that_is_not_run_after_all_says_nothing_of_running_again():
     assert turn.recorder.notes(ToolCallResponse) == [None]
 
 
-async def test_a_restart_does_not_make_anybody_forget_that_a_call_was_running():
+async def test_restart_keeps_the_note_that_a_call_was_running():
     turn = make_turn(
         CALL, tools=(make_asker(CONFIRM),), progress={}, replies=[wait_forever(), wait_forever()]
     )
@@ -323,7 +323,7 @@ async def test_a_result_that_a_person_was_asked_about_held_up_no_permission():
     assert turn.recorder.notes(ToolCallResponse) == [None, {"again": True}]
 
 
-async def test_a_call_that_was_edited_and_then_declined_tells_with_what_it_ran():
+async def test_declined_call_notes_its_edited_arguments():
     declined = Declined(CancellationReason.USER)
     bench = ToolBench((make_asker(CONFIRM),), [declined], changes={"tool": {"run": Mode.EDIT}})
     bench.prompter.decisions = [Permitted({"n": 2})]

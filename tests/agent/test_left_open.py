@@ -88,7 +88,7 @@ def list_closed_questions(turn: Any) -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("crashed", [True, False])
 @pytest.mark.parametrize("interrupt", [Respond("Leave it."), Respond(), Stop()])
-async def test_a_turn_that_is_woken_by_an_interrupt_closes_what_waits(interrupt, crashed):
+async def test_interrupted_turn_closes_its_open_questions(interrupt, crashed):
     turn = make_turn(CALL, event(WAITS, **WITH_PERSON))
     turn.stop.interrupt(interrupt)
     end = await resume(turn, crashed=crashed)
@@ -97,7 +97,7 @@ async def test_a_turn_that_is_woken_by_an_interrupt_closes_what_waits(interrupt,
     assert turn.tools[0].runs == []
 
 
-async def test_what_is_said_while_questions_are_closed_is_something_else():
+async def test_reply_during_the_closing_of_questions_is_a_separate_message():
     turn = make_turn(CALL, event(WAITS, **NOTE))
     withdraw = turn.prompter.withdraw
 
@@ -112,7 +112,7 @@ async def test_what_is_said_while_questions_are_closed_is_something_else():
     assert turn.recorder.of(ChatRequest)[1:] == [ChatRequest("And this.")]
 
 
-async def test_a_restart_leaves_it_open_for_the_call_that_asks_it_again():
+async def test_restart_keeps_a_question_open_for_the_call_that_repeats_it():
     turn = make_turn(CALL, event(WAITS, **NOTE), replies=[Answer(value=True)])
     turn.stop.interrupt(Restart())
     assert await resume(turn) is TurnEnd.COMPLETE
@@ -126,7 +126,7 @@ async def test_a_tool_that_asks_no_more_does_not_leave_its_question_open():
     assert turn.recorder.results == [("c1", "done", False)]
 
 
-async def test_nor_does_a_call_that_is_skipped_or_refused_or_whose_tool_is_gone():
+async def test_skipped_refused_or_removed_call_closes_its_open_question():
     calls = [make_call("c1", "gated"), make_call("c2", "gone"), make_call("c3", "kept")]
     waiting_events = [
         event(replace(WAITS, id=f"{call.id}.q"), **NOTE | {"tool_call_id": call.id})
@@ -143,7 +143,7 @@ async def test_nor_does_a_call_that_is_skipped_or_refused_or_whose_tool_is_gone(
     assert list_closed_questions(turn) == [("c1.q", LOST), ("c2.q", LOST), ("c3.q", LOST)]
 
 
-async def test_each_of_several_questions_is_closed_once_whatever_their_ids_share():
+async def test_open_questions_with_shared_ids_are_each_closed_once():
     second = replace(WAITS, id="c1.confirm.2")
     third = replace(WAITS, id="c1.other.1")
     waiting_events = [event(WAITS, **NOTE), event(second, **NOTE | {"attempt": 2})]
@@ -162,7 +162,7 @@ async def test_an_answer_closes_no_other_question_of_its_key():
     assert list_closed_questions(turn)[1:] == [("c1.confirm.2", LOST)]
 
 
-async def test_what_is_closed_is_handed_on_as_it_was_asked():
+async def test_withdrawn_question_is_passed_on_unchanged():
     secret = Question("confirm", "Key?", Secret(), context="Vault", exclusive=True)
     request = replace(WAITS, question=secret.to_inquiry_question())
     turn = make_turn(CALL, event(request, **NOTE), tools=[make_asker()])
@@ -187,7 +187,7 @@ def detach(turn: Any, policy: DetachedPolicy) -> Any:
 
 @pytest.mark.parametrize("policy", list(DetachedPolicy))
 @pytest.mark.parametrize("exclusive", [True, False])
-async def test_after_a_crash_too_it_waits_for_the_people_it_was_put_before(policy, exclusive):
+async def test_question_shown_to_people_stays_open_after_a_crash(policy, exclusive):
     question = replace(CONFIRM, exclusive=exclusive, default=False)
     request = replace(WAITS, question=question.to_inquiry_question())
     turn = make_turn(
@@ -201,7 +201,7 @@ async def test_after_a_crash_too_it_waits_for_the_people_it_was_put_before(polic
 
 
 @pytest.mark.parametrize("note_fields", [{}, {"person": "true"}, {"person": False}])
-async def test_one_that_was_not_is_decided_about_again(note_fields):
+async def test_question_not_shown_to_people_is_routed_again_after_a_crash(note_fields):
     turn = make_turn(CALL, event(WAITS, **NOTE | note_fields))
     await resume(detach(turn, DetachedPolicy.DENY), crashed=True)
     assert list_closed_questions(turn) == [
@@ -209,7 +209,7 @@ async def test_one_that_was_not_is_decided_about_again(note_fields):
     ]
 
 
-async def test_another_question_of_that_id_was_not_put_before_anybody():
+async def test_changed_question_of_a_shown_id_is_routed_again_after_a_crash():
     before = replace(WAITS, question=replace(CONFIRM, text="Another?").to_inquiry_question())
     turn = make_turn(CALL, event(before, **WITH_PERSON))
     await resume(detach(turn, DetachedPolicy.DENY), crashed=True)
@@ -218,7 +218,7 @@ async def test_another_question_of_that_id_was_not_put_before_anybody():
     assert turn.recorder.notes(InquiryRequest)[1] == NOTE | {"attempt": 2}
 
 
-async def test_of_two_that_wait_each_is_gone_on_with_under_its_own_number():
+async def test_two_open_questions_of_a_call_continue_with_their_ids():
     async def run(arguments: Any, answers: Any, ask: Any) -> Any:
         return Success(
             str([(await ask(question)).value for question in (second_question, CONFIRM)])
@@ -288,7 +288,7 @@ async def test_question_settled_on_the_way_back_to_it_keeps_that_outcome(route, 
     assert ({"confirm": False} in turn.tools[0].runs) is isinstance(reply, Answer)
 
 
-async def test_beside_the_request_stands_whether_people_are_asked():
+async def test_inquiry_request_notes_if_people_were_asked():
     async def run(arguments: Any, answers: Any, ask: Any) -> Any:
         return Success(str(await ask(CONFIRM)))
 

@@ -88,7 +88,7 @@ async def test_a_call_that_waited_at_its_question_was_not_running():
 @pytest.mark.parametrize(
     "outcome", [Answered(answer=True), Cancelled(USER), Cancelled(EXPIRED)], ids=str
 )
-async def test_nor_was_one_whose_question_ended_while_it_was_put_down(outcome):
+async def test_parked_call_with_a_settled_question_was_not_running(outcome):
     turn = make_turn(CALL, event(WAITS, **NOTE), settle(outcome, **PERSON))
     assert await resume(turn) == [None]
     assert turn.recorder.saved_progress == []
@@ -100,7 +100,7 @@ async def test_call_that_had_its_answer_before_the_process_ended_had_begun():
 
 
 @pytest.mark.parametrize("kind", ["configuration", "memory", "assistant"])
-async def test_what_the_process_answered_itself_had_reached_the_call(kind):
+async def test_answer_without_a_person_marks_the_call_as_running(kind):
     turn = make_turn(CALL, event(WAITS, **NOTE), settle(Answered(answer=True), by={"kind": kind}))
     assert await resume(turn) == [{"again": True}]
 
@@ -128,14 +128,14 @@ async def test_a_later_question_waits_though_an_earlier_one_was_answered():
         (Answered(answer=True), {"by": "odd"}),
     ],
 )
-async def test_other_ends_of_a_question_leave_the_call_running(outcome, note):
+async def test_question_settled_otherwise_marks_the_call_as_running(outcome, note):
     turn = make_turn(
         CALL, event(WAITS, **NOTE), settle(outcome, **note), replies=[Answer(value=True)]
     )
     assert await resume(turn, crashed=True) == [{"again": True}]
 
 
-async def test_a_tool_that_lived_while_it_asked_was_running():
+async def test_call_with_a_question_inside_its_run_was_running():
     async def run(arguments: Any, answers: Any, ask: Any) -> Any:
         return Success(str((await ask(CONFIRM)).value))
 
@@ -160,7 +160,7 @@ async def test_call_that_waited_for_permission_and_later_ones_had_not_begun():
     assert await resume(turn, waiting=frozenset({"c1"})) == [rerun_note, None, None, rerun_note]
 
 
-async def test_calls_before_the_one_that_waits_for_permission_had_got_theirs():
+async def test_calls_before_the_one_awaiting_permission_were_permitted():
     calls = [CALL, make_call("c2", "tool")]
     turn = make_turn(*calls, tools=(make_asker(),), tool={"run": Mode.EDIT})
     turn.prompter.decisions = [Permitted({}), Permitted({})]
@@ -171,7 +171,7 @@ async def test_calls_before_the_one_that_waits_for_permission_had_got_theirs():
 
 
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.EDIT, Mode.UNATTENDED, Mode.SKIP])
-async def test_who_was_asked_about_a_call_decides_though_nobody_is_there_now(mode):
+async def test_permission_asked_before_parking_skips_the_detached_policy(mode):
     """They may have decided already, before they left: the policy is not asked again."""
     turn = make_turn(CALL, tools=(make_asker(),), tool={"run": mode})
     turn.setup = replace(turn.setup, detached=DetachedPolicy.AUTO)
@@ -228,7 +228,7 @@ async def test_a_call_that_was_running_needs_permission_again():
     assert len(turn.prompter.prompts) == 1
 
 
-async def test_another_call_of_its_id_was_not_permitted():
+async def test_permission_does_not_apply_to_a_later_call_of_its_id():
     before = [CALL, event(WAITS, **NOTE | {"permitted": True}), settle(Answered(answer=True))]
     turn = make_turn(
         *before, make_result("c1"), CALL, tools=(make_asker(),), tool={"run": Mode.ASK}
@@ -256,7 +256,7 @@ async def test_a_permission_is_noted_beside_the_questions_of_its_own_call_alone(
     [(True, "done"), (False, model_messages.SKIPPED_REMEMBERED)],
     ids=["run", "skip"],
 )
-async def test_what_people_decided_for_the_rest_of_the_turn_still_holds(may_run, text):
+async def test_permission_for_the_turn_holds_after_parking(may_run, text):
     turn = make_turn(CALL, tools=(make_asker(),), tool={"run": Mode.ASK})
     await resume(turn, permissions={("tool", ""): may_run})
     assert turn.recorder.results == [("c1", text, False)]
@@ -267,7 +267,7 @@ async def test_what_people_decided_for_the_rest_of_the_turn_still_holds(may_run,
 
 
 @pytest.mark.parametrize("exclusive", [True, False])
-async def test_question_to_a_person_still_waits_although_nobody_is_present(exclusive):
+async def test_question_to_a_person_stays_open_after_resuming_without_one(exclusive):
     question = replace(CONFIRM, exclusive=exclusive)
     request = replace(WAITS, question=question.to_inquiry_question())
     tools = (make_asker(question),)
@@ -337,7 +337,7 @@ async def test_a_note_that_is_no_text_is_none():
     assert turn.recorder.results == [("c1", model_messages.INPUT_CANCELLED, False)]
 
 
-async def test_what_closed_a_question_counts_no_longer_once_it_was_asked_anew():
+async def test_repeated_question_ignores_its_earlier_outcome():
     second = replace(WAITS, id="c1.confirm.2")
     turn = make_turn(
         *(CALL, event(WAITS, **NOTE), settle(Cancelled(USER), **PERSON)),
@@ -376,7 +376,7 @@ async def test_a_secret_that_was_given_before_is_asked_for_again():
     assert [prompt.inquiry_id for prompt in turn.prompter.questions] == ["c1.confirm.2"]
 
 
-async def test_two_calls_wait_and_the_one_that_was_answered_goes_on_alone():
+async def test_resumed_turn_continues_only_the_answered_of_two_calls():
     """The other stays as it is: its question keeps its number, and nobody is asked twice."""
     other_question = Question("other", "?", Text())
     tools = (make_asker(CONFIRM), make_asker(other_question, name="b"))

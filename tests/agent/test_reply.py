@@ -51,7 +51,7 @@ def make_response(variant, content, **metadata) -> Any:
     return (ChatResponse(variant, content), metadata)
 
 
-async def test_a_note_ends_the_text_before_it_and_stands_beside_it():
+async def test_reply_metadata_ends_the_text_and_is_recorded_with_it():
     assert await record_reply(
         TextDelta("reasoning", "Hm"),
         TextDelta("reasoning", "."),
@@ -106,7 +106,7 @@ async def test_an_empty_note_without_text_leaves_nothing():
     assert await record_reply(ReplyMetadata("reasoning", {}), TextDelta("message", "")) == []
 
 
-async def test_a_call_keeps_what_the_provider_wants_back_with_it():
+async def test_recorded_call_keeps_provider_metadata():
     call = CompleteToolCall("c1", "tool", {"x": 1}, {"thought": "t"})
     assert await record_reply(TextDelta("message", "First."), call) == [
         make_response("message", "First."),
@@ -174,7 +174,7 @@ async def test_however_text_is_cut_the_same_text_is_recorded(deltas):
     assert all(kind.content for kind in kinds)
 
 
-async def test_what_the_provider_wants_back_comes_with_the_next_request():
+async def test_provider_metadata_is_sent_with_the_next_request():
     first = [
         ReplyMetadata("reasoning", {"redacted": "xyz"}),
         TextDelta("reasoning", "Hm."),

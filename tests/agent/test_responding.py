@@ -56,7 +56,7 @@ def make_hanging_turn(*steps) -> Any:
     return TurnBench(QueueProvider([[*steps, asyncio.Event()], DONE]), (make_asker(),))
 
 
-async def test_what_is_said_to_a_reply_follows_its_partial_text_in_the_same_turn():
+async def test_response_to_a_reply_follows_its_partial_text_in_the_turn():
     stage = make_hanging_turn()
     assert await interrupt_turn(stage, lambda: stage.display.partials, SAID) is TurnEnd.COMPLETE
     assert stage.recorder.kinds == [
@@ -71,7 +71,7 @@ async def test_what_is_said_to_a_reply_follows_its_partial_text_in_the_same_turn
 
 
 @pytest.mark.parametrize("interrupt", [Respond(), Restart()])
-async def test_a_reply_that_is_interrupted_without_words_is_gone_on_with(interrupt):
+async def test_interrupt_without_text_continues_the_reply(interrupt):
     stage = make_hanging_turn()
     assert (
         await interrupt_turn(stage, lambda: stage.display.partials, interrupt) is TurnEnd.COMPLETE
@@ -83,7 +83,7 @@ async def test_a_reply_that_is_interrupted_without_words_is_gone_on_with(interru
     assert stage.stop.pending is None
 
 
-async def test_a_call_of_an_interrupted_reply_reads_what_was_said_and_is_not_run():
+async def test_response_to_a_reply_is_the_result_of_its_unrun_call():
     stage = make_hanging_turn(*CALLED)
     await interrupt_turn(stage, lambda: stage.display.partials, SAID)
     assert stage.recorder.results == [("c1", model_messages.describe_response("Leave it."), False)]
@@ -117,7 +117,7 @@ async def test_a_stop_beats_a_response_and_a_response_a_restart(interrupts, end)
     assert (TOLD in stage.recorder.kinds) == (end is TurnEnd.COMPLETE)
 
 
-async def test_what_is_said_while_calls_run_is_told_once():
+async def test_response_to_running_calls_reaches_the_model_once():
     provider = QueueProvider([[CompleteToolCall("c1", "tool", {}), ReplyFinished()], DONE])
     stage = TurnBench(provider, (make_asker(CONFIRM),), [wait_forever()])
     assert await interrupt_turn(stage, lambda: stage.prompter.questions, SAID) is TurnEnd.COMPLETE
@@ -125,7 +125,7 @@ async def test_what_is_said_while_calls_run_is_told_once():
     assert stage.recorder.of(ChatRequest) == [ChatRequest("Go.")]
 
 
-async def test_what_is_said_when_every_call_has_its_result_is_told_nevertheless():
+async def test_response_after_all_results_reaches_the_model():
     def run(arguments, answers) -> Any:
         stage.stop.interrupt(SAID)
         return Success("result")
@@ -149,7 +149,7 @@ def interrupt_after(stage, kind, *interrupts) -> None:
     stage.recorder.record = record_and_say
 
 
-async def test_what_is_said_as_the_reply_ends_makes_another_cycle():
+async def test_response_at_the_end_of_a_reply_starts_another_cycle():
     stage = TurnBench(QueueProvider([DONE, DONE]))
     interrupt_after(stage, ChatResponse, SAID)
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
@@ -161,7 +161,7 @@ async def test_what_is_said_as_the_reply_ends_makes_another_cycle():
 
 
 @pytest.mark.parametrize("interrupt", [Respond(), Restart(), Stop()])
-async def test_without_words_a_complete_reply_completes_the_turn(interrupt):
+async def test_interrupt_without_text_after_a_complete_reply_ends_the_turn(interrupt):
     stage = TurnBench(QueueProvider([DONE]))
     interrupt_after(stage, ChatResponse, interrupt)
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
@@ -181,7 +181,7 @@ async def test_a_turn_that_is_restarted_without_end_is_ended_by_its_limit():
     assert end is TurnEnd.CYCLE_LIMIT
 
 
-async def test_of_two_things_that_are_said_each_is_told_once():
+async def test_two_responses_reach_the_model_once_each():
     replies = [[CompleteToolCall("c1", "tool", {}), ReplyFinished()], DONE]
     stage = TurnBench(QueueProvider(replies), (make_asker(CONFIRM),), [wait_forever()])
     interrupt_after(stage, ToolCallResponse, Respond("And this.", "Eve"))
@@ -236,7 +236,7 @@ async def test_response_that_a_stop_overtakes_is_handled_by_no_event():
     assert stage.recorder.handled_interrupts == []
 
 
-async def test_what_is_said_to_a_reply_that_fails_is_on_record():
+async def test_response_to_a_failing_reply_is_recorded():
     failing = ProviderFailed("No.", FailureKind.WRONG_KEY)
     stage = TurnBench(QueueProvider([[TextDelta("message", "Half a"), asyncio.Event(), failing]]))
 

@@ -42,7 +42,7 @@ async def run(stage) -> Any:
     return await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
 
 
-async def test_each_pause_is_shown_with_what_failed():
+async def test_retry_pause_is_shown_with_the_failure():
     failing = [[make_failing_reply(after=12.4)], [make_failing_reply()]]
     stage = TurnBench(QueueProvider([*failing, DONE]))
     await run(stage)
@@ -52,7 +52,7 @@ async def test_each_pause_is_shown_with_what_failed():
 
 @pytest.mark.parametrize("kind", FailureKind)
 @pytest.mark.parametrize("before", [[], [PartialToolCall("tool", "{")], [TextDelta("message", "")]])
-async def test_what_may_pass_is_asked_again_while_nothing_has_come(kind, before):
+async def test_transient_failure_before_any_text_is_retried(kind, before):
     stage = TurnBench(QueueProvider([[*before, make_failing_reply(kind)], DONE]))
     if kind in TRANSIENT_FAILURES:
         assert await run(stage) is TurnEnd.COMPLETE
@@ -76,7 +76,7 @@ async def test_what_may_pass_is_asked_again_while_nothing_has_come(kind, before)
         (CompleteToolCall("c1", "tool", {}), []),
     ],
 )
-async def test_what_has_come_is_kept_and_the_rest_asked_for(come: Any, kept: list[Any]):
+async def test_retry_after_partial_text_keeps_it_and_continues(come: Any, kept: list[Any]):
     stage = TurnBench(QueueProvider([[come, make_failing_reply()], DONE]), (make_asker(),))
     assert await run(stage) is TurnEnd.COMPLETE
     assert stage.pauses == [1.0]
@@ -86,7 +86,7 @@ async def test_what_has_come_is_kept_and_the_rest_asked_for(come: Any, kept: lis
     assert replies == [*kept, ChatResponse("message", "Done.")]
 
 
-async def test_after_a_structured_reply_nothing_is_asked_again():
+async def test_failure_after_a_structured_reply_is_not_retried():
     come = StructuredReply({"a": 1})
     stage = TurnBench(QueueProvider([[come, make_failing_reply()], DONE]))
     with pytest.raises(ProviderFailed, match="Overloaded"):
@@ -119,7 +119,7 @@ async def test_retry_pauses_double_up_to_the_longest_and_then_the_turn_fails():
     assert len(stage.provider.requests) == 5
 
 
-async def test_without_retries_the_first_failure_stands():
+async def test_failure_with_max_retries_0_fails_the_turn():
     stage = TurnBench(
         QueueProvider([[make_failing_reply()], DONE]), request=RequestConfig(max_retries=0)
     )
@@ -174,7 +174,7 @@ async def test_a_stop_ends_a_pause_and_the_turn():
     assert len(stage.recorder.events) == 2
 
 
-async def test_what_is_said_in_a_pause_is_sent_with_the_next_request():
+async def test_response_during_a_retry_pause_is_in_the_next_request():
     stage, end = await interrupt_pause(Respond("Try this.", "Alice"))
     assert end is TurnEnd.COMPLETE
     assert stage.recorder.kinds[2:] == [
@@ -202,7 +202,7 @@ async def test_a_cancellation_ends_a_pause():
     assert not other_tasks()
 
 
-def test_pauses_are_real_unless_told_otherwise():
+def test_retry_pause_defaults_to_asyncio_sleep():
     ports = TurnBench(QueueProvider([])).ports
     assert TurnPorts(ports.provider, ports.prompter, ports.recorder, ports.display).pause is (
         asyncio.sleep
@@ -225,12 +225,12 @@ async def test_a_forced_tool_is_asked_for_until_it_is_called(choice: str):
     assert [request.tool_choice for request in stage.provider.requests] == [*[choice] * 3, "auto"]
 
 
-async def test_after_three_times_the_reply_without_the_forced_call_stands():
+async def test_forced_tool_is_requested_at_most_three_times_more():
     stage = TurnBench(QueueProvider([TALK] * 4), (make_asker(),), tool_choice="tool")
     assert await run(stage) is TurnEnd.COMPLETE
     assert count_nudges(stage) == [0, 1, 2, 3]
 
 
-async def test_where_no_tool_is_forced_the_first_reply_stands():
+async def test_reply_without_a_call_ends_the_turn_when_no_tool_is_forced():
     stage = TurnBench(QueueProvider([TALK]), (make_asker(),), tool_choice="auto")
     assert await run(stage) is TurnEnd.COMPLETE

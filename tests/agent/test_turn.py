@@ -111,14 +111,14 @@ async def test_a_reply_of_nothing_completes_the_turn():
     assert len(stage.recorder.events) == 2
 
 
-async def test_what_comes_after_the_end_of_a_reply_is_not_read():
+async def test_turn_ignores_events_after_reply_finished():
     stage = TurnBench(QueueProvider([[ReplyFinished(), TextDelta("message", "too late")]]))
     await run(stage)
     assert len(stage.recorder.events) == 2
     assert stage.provider.closed_count == 1
 
 
-async def test_each_cycle_sends_system_prompt_tools_and_all_that_is_visible():
+async def test_turn_cycle_sends_system_prompt_tools_and_visible_events():
     stage = TurnBench(
         QueueProvider([[CompleteToolCall("a", "tool", {}), ReplyFinished()], DONE]), (make_asker(),)
     )
@@ -134,7 +134,7 @@ async def test_each_cycle_sends_system_prompt_tools_and_all_that_is_visible():
     ]
 
 
-async def test_no_inquiry_event_reaches_the_provider():
+async def test_turn_sends_no_inquiry_events_to_the_provider():
     stage = TurnBench(
         QueueProvider([[CompleteToolCall("a", "tool", {}), ReplyFinished()], DONE]),
         (make_asker(CONFIRM),),
@@ -188,7 +188,7 @@ async def test_an_answer_is_remembered_over_the_cycles_of_a_turn_but_not_longer(
     assert len(stage.prompter.questions) == 2
 
 
-async def test_a_turn_that_calls_tools_without_end_is_ended_whole():
+async def test_turn_with_endless_tool_calls_ends_at_its_limit():
     cycle = [CompleteToolCall("c", "tool", {}), ReplyFinished()]
     stage = TurnBench(QueueProvider([cycle] * 4), (make_asker(),), cycle_limit=3)
     assert await run(stage) is TurnEnd.CYCLE_LIMIT

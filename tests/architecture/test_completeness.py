@@ -67,7 +67,7 @@ FORM_FIELDS: dict[str, dict[str, Any] | None] = {
 }
 
 
-def test_each_tag_has_the_word_that_people_read():
+def test_display_labels_cover_all_kinds_states_reasons_and_acts():
     assert set(display_text.EVENT_KIND_LABELS) == {*events.KINDS}
     assert set(display_text.STATE_LABELS) == {*OUTCOMES, *UNSETTLED}
     assert set(outcome_texts.REASON_TEXTS) == {*REASONS}
@@ -80,22 +80,22 @@ def test_each_tag_has_the_word_that_people_read():
 
 
 @pytest.mark.parametrize("tag", events.KINDS)
-def test_each_kind_has_its_template_and_sample(tag: str):
+def test_event_kind_has_a_template_and_a_sample(tag: str):
     assert f"templates/events/{tag}.html" in TEMPLATES
     assert any(name.split(".")[0] == tag for name in SAMPLES)
 
 
 @pytest.mark.parametrize("kind", events.KINDS.values(), ids=[*events.KINDS])
-def test_each_kind_names_its_category(kind: type[events.EventKind]):
+def test_event_kind_has_a_category(kind: type[events.EventKind]):
     assert vars(kind).get("CATEGORY") in CATEGORIES or "category" in vars(kind)
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-def test_each_sample_has_a_category(name: str):
+def test_sample_has_a_known_category(name: str):
     assert categorize_element(SAMPLED[name]) in CATEGORIES
 
 
-def test_each_category_is_that_of_a_sample_and_is_counted_in_words():
+def test_category_has_a_sample_and_a_count_label():
     categories = {categorize_element(element) for element in SAMPLED.values()}
     assert categories | {"legacy", "unknown", "broken"} == {*CATEGORIES}
     assert {*display_text.COUNT_LABELS} == {*CATEGORIES, "stray"}
@@ -104,7 +104,7 @@ def test_each_category_is_that_of_a_sample_and_is_counted_in_words():
     assert {*omissions.values()} <= {*display_text.COUNT_LABELS.values()}
 
 
-def test_each_kind_has_a_payload_iterator():
+def test_event_kind_has_a_payload_iterator():
     assert {*payloads._ITERATORS_BY_KIND} == {*events.KINDS.values()}
 
 
@@ -140,39 +140,39 @@ def test_markdown_has_each_sample_but_those_of_kinds_named(name: str):
 
 
 @pytest.mark.parametrize("tag", [*OUTCOMES, *UNSETTLED])
-def test_each_outcome_has_its_template(tag: str):
+def test_outcome_has_a_template(tag: str):
     assert f"templates/outcomes/{tag}.html" in TEMPLATES
 
 
 @pytest.mark.parametrize("tag", OUTCOMES)
-def test_each_outcome_has_its_sample(tag: str):
+def test_outcome_has_a_sample(tag: str):
     assert any(name.startswith(f"inquiry_response.{tag}.") for name in SAMPLES)
 
 
 @pytest.mark.parametrize("tag", REASONS)
-def test_each_reason_has_its_sample(tag: str):
+def test_cancellation_reason_has_a_sample(tag: str):
     assert f"inquiry_response.cancelled.{tag}.json" in SAMPLES
 
 
-def test_each_reason_is_marked_as_final_or_not_and_as_undecided_or_not():
+def test_cancellation_reason_is_marked_as_final_and_as_undecided():
     reasons = {*inquiry.CancellationReason}
     assert {*turn_state._IS_FINAL_BY_REASON} == {*inquiry.IS_UNDECIDED_BY_REASON} == reasons
 
 
 @pytest.mark.parametrize("tag", inquiry.UNDECIDED_REASONS)
-def test_each_reason_that_is_listed_is_explained(tag: str):
+def test_listed_cancellation_reason_is_explained_in_its_row(tag: str):
     assert f'row.reason == "{tag}"' in read_text(Path("templates/questions/_row.html"))
 
 
 @pytest.mark.parametrize("tag", REASONS)
-def test_each_reason_has_a_text_for_models_but_those_named(tag: str):
+def test_cancellation_reason_has_a_model_message_unless_quoted(tag: str):
     reason = inquiry.CancellationReason(tag)
     text = model_messages.describe_unanswered("tool", "question", reason)
     assert (f"({tag})" in text) == (tag in QUOTED_REASONS)
 
 
 @pytest.mark.parametrize("tag", answer_type.ANSWER_TYPES)
-def test_each_answer_type_has_its_template_and_sample(tag: str):
+def test_answer_type_has_a_template_and_a_sample(tag: str):
     assert f"templates/answers/{tag}.html" in TEMPLATES
     assert f"inquiry_request.{tag}.json" in SAMPLES
 
@@ -208,7 +208,7 @@ def test_the_assistant_asks_for_each_answer_type_that_it_is_offered(tag: str):
 
 
 @pytest.mark.parametrize("name", PROVIDER_INFO)
-def test_each_provider_has_an_adapter_and_its_row_or_neither(name: str):
+def test_provider_has_both_an_adapter_and_a_row_in_the_docs_or_none(name: str):
     lines = read_text(Path("docs/models.md")).splitlines()
     rows = [line for line in lines if f"| `{name}`" in line]
     has_adapter = Path(f"jpweb/agent/providers/{name}.py") in list_files()
@@ -217,7 +217,7 @@ def test_each_provider_has_an_adapter_and_its_row_or_neither(name: str):
     assert all((f"`{variable}`" if variable else "none") in row for row in rows)
 
 
-def test_each_adapter_has_its_provider_info():
+def test_provider_adapter_has_a_provider_info():
     names = {path.stem for path in list_files() if path.parent == Path("jpweb/agent/providers")}
     assert names - {"__init__", "scripted"} <= {*PROVIDER_INFO}
 
@@ -229,7 +229,7 @@ def test_each_adapter_has_its_provider_info():
         ("answers", {*answer_type.ANSWER_TYPES, "unknown"}),
     ],
 )
-def test_no_template_is_left_of_what_is_gone(folder: str, known_stems: set[str]):
+def test_templates_of_removed_kinds_are_removed(folder: str, known_stems: set[str]):
     template_stems = {
         Path(t).stem for t in TEMPLATES if Path(t).parent == Path("templates", folder)
     }

@@ -46,7 +46,7 @@ def _opens(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(OPENERS.search(ast.unparse(call.func)) for call in calls)
 
 
-def test_every_place_that_opens_a_connection_has_its_limit():
+def test_connections_have_limits_wherever_they_are_opened():
     sources = {
         place: source for path in list_modules("jpweb") for place, source in list_openers(path)
     }

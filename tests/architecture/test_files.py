@@ -78,14 +78,14 @@ def _is_touch(call: ast.Call) -> bool:
             return False
 
 
-def test_one_module_reaches_the_files_of_a_workspace():
+def test_workspace_files_are_opened_by_one_module():
     disk = [path for path in list_modules("jpweb") if path.is_relative_to("jpweb/store/jp_files")]
     assert DOOR in disk
     assert [line for path in disk if path != DOOR for line in touches(path)] == []
 
 
 @pytest.mark.parametrize("path", [DOOR])
-def test_the_rule_sees_what_that_module_does(path: Path):
+def test_file_access_rule_detects_the_calls_of_that_module(path: Path):
     assert len(list(touches(path))) > 10
 
 

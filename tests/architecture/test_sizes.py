@@ -51,14 +51,14 @@ def test_files_are_short():
     assert long == []
 
 
-def test_folders_hold_few_modules():
+def test_folders_have_at_most_15_modules():
     module_counts = Counter(
         p.parent for p in list_modules("jpweb", "tests") if p.name != "__init__.py"
     )
     assert {folder: n for folder, n in module_counts.items() if n > MODULES_A_FOLDER} == {}
 
 
-def test_modules_are_named_for_what_they_hold():
+def test_module_names_follow_the_rules():
     path_parts = {
         part for path in list_modules("jpweb", "tests") for part in path.with_suffix("").parts
     }

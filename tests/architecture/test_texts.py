@@ -64,18 +64,18 @@ def find_texts(path: Path) -> list[str]:
     return [f"{path}:{line}: {literal}" for line, literal in found if is_text(literal)]
 
 
-def test_text_of_pages_stands_in_templates_labels_and_notices_alone():
+def test_page_texts_are_in_templates_labels_and_notices_only():
     holders = [path for path in list_modules("jpweb") if path.parts[1] == "web"]
     others = [path for path in holders if path not in TEXT_MODULES | EXEMPT_MODULES.keys()]
     assert others
     assert [line for path in others for line in find_texts(path)] == []
 
 
-def test_each_exempt_module_has_such_a_text():
+def test_exempt_modules_contain_page_texts():
     assert [path for path in EXEMPT_MODULES if not find_texts(path)] == []
 
 
-def test_literals_are_told_apart():
+def test_page_texts_and_other_literals_are_distinguished():
     texts = [
         "Enter a name.",
         "“{}” is now {}.",

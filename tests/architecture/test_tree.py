@@ -33,16 +33,16 @@ def list_matches(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
     ]
 
 
-def test_the_top_level_holds_what_it_should_alone():
+def test_top_level_has_only_listed_files():
     tops = {path.parts[0] for path in list_files()}
     assert {top for top in tops if not top.startswith(".")} == FOLDERS | TOOLS | PAPERS
 
 
-def test_nothing_is_locked_to_one_registry():
+def test_repository_has_no_lock_file():
     assert [path for path in list_files() if LOCK.fullmatch(path.name)] == []
 
 
-def test_no_file_names_a_machine_or_a_registry():
+def test_files_name_no_machine_or_registry():
     assert list_matches(ELSEWHERE, list_files()) == []
 
 
@@ -63,7 +63,7 @@ def test_harmless_markup_is_not_taken_for_inline_code(good: str):
     assert not INLINE.search(good)
 
 
-def test_every_constraint_is_an_exact_version():
+def test_constraints_are_exact_versions_in_order():
     lines = read_text(Path("constraints.txt")).splitlines()
     assert [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
     names = [line.partition("==")[0].lower() for line in lines]

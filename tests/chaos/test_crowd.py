@@ -23,7 +23,7 @@ SELECT count(*) FROM store_journalentry WHERE conversation_id=%s AND kind='inqui
 """
 
 
-async def test_of_many_who_answer_at_once_one_wins_and_the_others_are_told(household: Team):
+async def test_crowd_answers_one_question_once_and_losers_are_informed(household: Team):
     # Another test may have killed one of them just now; a socket goes to one server alone.
     wait_until(lambda: all(map(is_serving, household.ports)), "both servers serve", 60)
     workspace, links = people.make_people(household, PEOPLE, "crowd")

@@ -42,7 +42,7 @@ class Trouble:
                 first = first[:-1]
 
 
-async def test_whatever_is_killed_no_question_is_lost_and_none_is_answered_twice(
+async def test_killed_processes_lose_no_question_and_repeat_no_answer(
     household: Team, chaos_workspace: Path
 ):
     workspace, links = people.make_people(household, STARTERS + ANSWERERS, "chaos")

@@ -24,7 +24,7 @@ def faults(entries: list[Entry], first: int = 0, twins: int = 0) -> list[str]:
     return list(conversation.faults())
 
 
-def test_nothing_is_wrong_with_a_whole_turn():
+def test_complete_turn_has_no_faults():
     assert faults(WHOLE) == []
 
 
@@ -71,7 +71,7 @@ def list_tally_faults(
     return list(conversation.find_tally_faults({"word-1": run_count}, {"c": permission_count}))
 
 
-def test_a_tool_that_ran_once_or_again_as_told_is_no_fault():
+def test_tool_that_ran_as_often_as_recorded_is_no_fault():
     assert list_tally_faults("counted word-1\n", 1) == []
     assert list_tally_faults("counted word-1\n", 2, {"jpweb": {"again": True}}) == []
 
@@ -84,9 +84,7 @@ def test_a_tool_that_ran_once_or_again_as_told_is_no_fault():
         ("Tool call was interrupted.", 1, "call c ended without the tool's result: Tool call"),
     ],
 )
-def test_a_tool_that_ran_more_or_less_often_than_told_is_named(
-    content: str, run_count: int, fault: str
-):
+def test_tool_that_ran_another_number_of_times_is_a_fault(content: str, run_count: int, fault: str):
     (found_fault,) = list_tally_faults(content, run_count)
     assert found_fault.startswith(fault)
 

@@ -212,7 +212,7 @@ def call(*arguments: str) -> str:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_commands_refuse_what_would_destroy_something(settings: Any, tmp_path: Path):
+def test_backup_and_restore_refuse_to_overwrite(settings: Any, tmp_path: Path):
     settings.DATA_DIR = tmp_path / "data"
     accounts.get_or_create_owner()
     backup = str(tmp_path / "file")
@@ -273,7 +273,7 @@ def test_backup_that_sigterm_ends_leaves_nothing(
     assert list_names(tmp_path / "kept") == [".file.abcdefgh.unfinished"]
 
 
-def test_next_backup_removes_what_a_killed_one_left(
+def test_next_backup_removes_files_of_a_killed_one(
     stuck_backup: tuple[Server, subprocess.Popen[bytes]], tmp_path: Path
 ):
     server, process = stuck_backup

@@ -100,7 +100,7 @@ def test_mirror_prints_json_that_adds_up():
     assert [c["archived"] for c in conversations].count(True) == 1
 
 
-def test_mirror_names_what_it_could_not_read_and_makes_an_owner(root: Path):
+def test_mirror_names_unreadable_files_and_creates_an_owner(root: Path):
     report = json.loads(capture_command("mirror", root, "--json")[0])
     (problem,) = report["problems"]
     assert problem.startswith("17000000001-broken: events.json")
@@ -193,7 +193,7 @@ def test_check_stream_finds_nothing_to_do(root: Path):
     assert not Workspace.objects.exists(), "nothing is imported"
 
 
-def test_check_stream_lists_repairs_and_what_an_older_jp_cannot_open(tmp_path: Path):
+def test_check_stream_lists_repairs_and_incompatibilities(tmp_path: Path):
     path = tmp_path / "odd.json"
     odd = [*KINDS[:4], InquiryResponse("c.q.1", Redacted())]
     path.write_bytes(b"\xef\xbb\xbf" + making.stream_file(stream(*odd)))
@@ -280,13 +280,13 @@ def test_export_of_no_id_is_one_line(odd: str):
     assert f"“{odd}” is not a conversation id" in get_refusal("export", "--", odd)
 
 
-def test_export_of_what_is_not_here_is_one_line():
+def test_export_of_an_unknown_id_is_one_line():
     mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     for unknown in ("17", f"jp-c{TOUR}-zzzzz"):
         assert get_refusal("export", unknown) == f"No conversation here has the id {unknown}."
 
 
-def test_export_of_what_two_workspaces_have_names_both(root: Path, tmp_path: Path):
+def test_export_of_an_ambiguous_id_names_both_workspaces(root: Path, tmp_path: Path):
     write_folder(tmp_path / "orchard", NAME, stream(*KINDS))
     (tmp_path / "orchard" / ".jp" / ".id").write_text("zz000\n")
     mirror.mirror_workspace(root)

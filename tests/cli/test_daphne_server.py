@@ -50,7 +50,7 @@ async def test_news_for_a_browser_that_has_just_left_are_dropped():
     await replied(Disconnected("gone"))
 
 
-async def test_a_browser_that_would_be_sent_too_much_at_once_is_hung_up_on_alone():
+async def test_daphne_server_closes_a_socket_whose_payload_is_exceeded():
     assert await replied(PayloadExceededError("large")) == daphne_server.TOO_BIG_CODE
 
 
@@ -66,7 +66,7 @@ async def test_page_reconnects_after_an_error_in_its_socket():
         await quiet.handle_reply(protocol, {"type": "websocket.close", "code": 4401})
 
 
-async def test_any_other_failure_to_send_is_told():
+async def test_daphne_server_raises_other_errors_of_send():
     with pytest.raises(OSError, match="broken"):
         await replied(OSError("broken"))
 

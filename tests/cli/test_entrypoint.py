@@ -52,7 +52,7 @@ def test_help_is_a_line_a_command(capsys: pytest.CaptureFixture[str], arguments:
     assert max(map(len, output.splitlines())) <= 100
 
 
-def test_help_of_one_command_is_its_own(tmp_path: Path):
+def test_help_of_a_command_equals_its_help_option(tmp_path: Path):
     result = run_jpweb(tmp_path, "help", "mirror")
     assert result.stdout.startswith("usage: jpweb mirror")
     assert run_jpweb(tmp_path, "mirror", "--help").stdout == result.stdout
@@ -174,7 +174,7 @@ READING_COMMANDS = (
 TYPICAL_COMMANDS = ("export", "sign_out", "verify_ledger")
 
 
-def test_each_command_that_ends_is_tried_on_an_empty_data_folder():
+def test_commands_that_end_are_tried_on_an_empty_data_folder():
     assert ARGUMENTS_BY_COMMAND.keys() == entrypoint.COMMANDS.keys() - {"serve", "team"}
 
 

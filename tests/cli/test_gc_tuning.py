@@ -19,7 +19,7 @@ def thawed() -> Iterator[None]:
         gc.freeze()  # as it was: a worker's collected tests are set aside
 
 
-async def test_pauses_are_as_before_once_nobody_keeps_them_short():
+async def test_gc_settings_are_restored_when_tuning_ends():
     before = list(gc.callbacks)
     task = asyncio.create_task(gc_tuning.tune_gc())
     await asyncio.sleep(0)
@@ -32,7 +32,7 @@ async def test_pauses_are_as_before_once_nobody_keeps_them_short():
 
 
 @pytest.mark.parametrize(("long", "aside"), [(0.0, True), (60.0, False)])
-async def test_what_is_left_of_a_long_look_is_set_aside(
+async def test_gc_freezes_objects_after_a_long_collection(
     monkeypatch: pytest.MonkeyPatch, long: float, aside: bool
 ):
     monkeypatch.setattr(gc_tuning, "LONG_COLLECTION_SECONDS", long)
@@ -47,11 +47,11 @@ async def test_what_is_left_of_a_long_look_is_set_aside(
     await asyncio.wait([task])
 
 
-async def test_rubbish_that_was_set_aside_goes_once_much_is(monkeypatch: pytest.MonkeyPatch):
+async def test_gc_unfreezes_after_growth(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gc_tuning, "COLLECT_INTERVAL_SECONDS", 0.001)
     collected_event = asyncio.Event()
 
-    class Rubbish:
+    class CyclicGarbage:
         def __init__(self) -> None:
             self.own = self
 
@@ -61,7 +61,7 @@ async def test_rubbish_that_was_set_aside_goes_once_much_is(monkeypatch: pytest.
     task = asyncio.create_task(gc_tuning.tune_gc())
     await asyncio.sleep(0)
     gc.disable()  # until it is set aside
-    Rubbish()
+    CyclicGarbage()
     garbage = [[number] for number in range(gc.get_freeze_count())]
     gc.freeze()
     gc.enable()
@@ -72,7 +72,7 @@ async def test_rubbish_that_was_set_aside_goes_once_much_is(monkeypatch: pytest.
     await asyncio.wait([task])
 
 
-async def test_keep_short_lets_threads_switch_sooner_while_it_runs():
+async def test_tune_gc_shortens_the_thread_switch_interval():
     usual = sys.getswitchinterval()
     task = asyncio.create_task(gc_tuning.tune_gc())
     await asyncio.sleep(0)

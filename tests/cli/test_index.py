@@ -29,7 +29,7 @@ def conversation() -> Conversation:
     return conversation
 
 
-def test_what_has_yet_to_be_indexed_is(conversation: Conversation):
+def test_index_command_indexes_pending_conversations(conversation: Conversation):
     assert run_index() == "2 conversations indexed.\n"
     assert Passage.objects.filter(body="pear").count() == 1
     assert run_index() == "0 conversations indexed.\n"

@@ -150,7 +150,7 @@ def passages(of: Installation) -> list[Any]:
         pytest.param(("--all",), id="again", marks=pytest.mark.proof),
     ],
 )
-def test_killed_again_and_again_it_ends_as_one_that_never_was(
+def test_index_command_killed_repeatedly_completes_the_index(
     mirrored: Installation, reference_installation: Installation, options: tuple[str, ...]
 ):
     installation = copy_installation(
@@ -173,7 +173,7 @@ def test_killed_again_and_again_it_ends_as_one_that_never_was(
     assert installation.run("shell", "-v0", "-c", _SEARCH).split("\n")[-2] == str([EVENTS - 1])
 
 
-def test_between_two_deaths_lies_more_than_is_written_at_once():
+def test_index_command_is_killed_after_more_than_one_batch():
     ends = [*DEATHS, EVENTS]
     assert (
         min(later - death for death, later in zip(DEATHS, ends[1:], strict=True))

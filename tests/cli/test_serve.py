@@ -39,7 +39,7 @@ def test_the_printed_link_signs_in_once(server: Server):
     assert SIGN_IN in late_visitor.get().url
 
 
-def test_nothing_is_open_without_the_link(server: Server):
+def test_server_pages_require_a_sign_in(server: Server):
     stranger = Visitor(server.url)
     for path in ("/", "/conversations", "/questions", "/audit", "/conversations/1"):
         assert SIGN_IN in stranger.get(path).url
@@ -140,7 +140,7 @@ def test_a_folder_without_jp_is_one_line_and_leaves_nothing(live: Live, tmp_path
     assert not list(server.data.glob("*.sqlite3"))
 
 
-def test_it_serves_from_postgres_and_redis(live: Live, postgres: Cluster, redis_url: str):
+def test_server_runs_on_postgresql_and_redis(live: Live, postgres: Cluster, redis_url: str):
     server = live(DATABASE_URL=postgres.make_migrated(), REDIS_URL=redis_url)
     owner = Visitor(server.url)
     assert "Demo" in owner.sign_in(server.link).text

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("is_removed", [True, False])
-def test_sign_out_names_or_removes_what_signs_the_person_in_again(
+def test_sign_out_names_or_removes_credentials_of_the_person(
     caplog: pytest.LogCaptureFixture, is_removed: bool
 ):
     caplog.set_level("INFO", "jpweb.security")
@@ -98,7 +98,7 @@ def test_reactivate_person_restores_what_deactivate_person_ended():
     assert "/sign-in#" in call("sign_in_link", "ada")
 
 
-def test_deactivate_person_says_what_the_first_person_is_for():
+def test_deactivate_person_warns_about_the_first_person():
     accounts.get_or_create_owner()
     assert "`serve` prints no sign-in link" in call("deactivate_person", "owner")
     assert "This is the first person" not in call("deactivate_person", "owner")

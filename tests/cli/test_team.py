@@ -46,7 +46,7 @@ def visitor(running_team: Team) -> Visitor:
 
 
 @pytest.mark.chaos  # they start a team as well
-def test_one_link_is_printed_and_signs_in_on_both_servers(
+def test_team_prints_one_sign_in_link_for_both_servers(
     started_team: tuple[Team, str], visitor: Visitor
 ):
     running_team, first_log = started_team
@@ -65,14 +65,14 @@ def test_one_link_is_printed_and_signs_in_on_both_servers(
 
 
 @pytest.mark.chaos
-def test_each_process_has_its_name_before_what_it_says(running_team: Team):
+def test_team_log_prefixes_lines_with_the_process(running_team: Team):
     lines = [line for line in running_team.log_text().splitlines() if "CommandError" not in line]
     assert {line.partition("|")[0].strip() for line in lines} == {"team", *NAMES}
 
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("name", ["worker1", "web2", "redis", "postgres"])
-def test_a_process_that_dies_is_told_of_and_started_again(running_team: Team, name: str):
+def test_team_restarts_a_killed_process_and_logs_it(running_team: Team, name: str):
     before = running_team.process(name)
     assert running_team.strike(name)
     wait_until(lambda: running_team.process(name) != before, "it runs again", 30)
@@ -90,7 +90,9 @@ def test_a_second_one_on_the_same_data_is_refused(running_team: Team):
 
 
 @pytest.mark.chaos
-def test_it_ends_in_order_and_a_second_start_has_everything(running_team: Team, visitor: Visitor):
+def test_team_stops_in_order_and_keeps_its_data_for_the_next_start(
+    running_team: Team, visitor: Visitor
+):
     home = visitor.get("/")
     assert home.status == HTTPStatus.OK, home.text
     pids = [running_team.process(name) for name in NAMES]
@@ -109,7 +111,7 @@ def test_it_ends_in_order_and_a_second_start_has_everything(running_team: Team, 
 
 
 @pytest.mark.proof  # 10 s of processor: it starts a team
-def test_it_may_be_ended_while_it_starts(tmp_path: Path):
+def test_team_can_be_stopped_while_it_starts(tmp_path: Path):
     starting = Team(tmp_path / "data", free_port())
     try:
         starting.begin()
@@ -128,7 +130,7 @@ def test_a_taken_port_is_one_line(tmp_path: Path):
     assert f"Port {port}" in output
 
 
-def test_what_is_missing_is_named_with_what_gets_it(tmp_path: Path):
+def test_team_names_missing_programs_and_packages(tmp_path: Path):
     """Nothing is on the PATH, and no versioned folder has it either."""
     code = (
         "import sys, jpweb.cli.local_cluster.binaries as p\n"
@@ -152,7 +154,7 @@ def test_what_is_missing_is_named_with_what_gets_it(tmp_path: Path):
 
 
 @pytest.mark.chaos
-def test_nothing_of_it_is_open_to_others_on_the_machine(running_team: Team):
+def test_team_sockets_and_keys_are_closed_to_other_users(running_team: Team):
     for name in ("postgres", "redis"):
         place = (running_team.data / "team" / "sockets" / name).stat()
         assert place.st_mode & 0o077 == 0

@@ -170,7 +170,7 @@ def test_work_that_cannot_be_done_is_refused(settings: Any, mode: str, runs: int
 
 
 @pytest.mark.proof  # 9 s of processor
-def test_workers_that_start_at_once_on_an_empty_database_all_come_up(
+def test_workers_started_together_on_an_empty_database_all_run(
     make_workers: Callable[..., Works], postgres: Cluster
 ):
     workers = make_workers(postgres())
@@ -193,7 +193,7 @@ def test_workers_that_start_at_once_on_an_empty_database_all_come_up(
         pytest.param(signal.SIGINT, id="SIGINT", marks=pytest.mark.proof),
     ],
 )
-def test_what_a_worker_lets_go_of_another_goes_on_with_at_once(
+def test_runs_released_by_a_worker_continue_in_another_at_once(
     make_workers: Callable[..., Works], by: signal.Signals
 ):
     workers = make_workers(JPWEB_LEASE="600")
@@ -216,7 +216,7 @@ def test_what_a_worker_lets_go_of_another_goes_on_with_at_once(
 
 
 @pytest.mark.proof  # silence counts as death after 12 s; tests/chaos kills workers in any case
-def test_a_killed_worker_is_outlived_by_its_runs_and_leaves_no_job(
+def test_runs_of_a_killed_worker_continue_and_leave_no_job(
     make_workers: Callable[..., Works],
 ):
     workers = make_workers(JPWEB_LEASE="3")
@@ -243,7 +243,7 @@ def test_a_killed_worker_is_outlived_by_its_runs_and_leaves_no_job(
         pytest.param("redis"),
     ],
 )
-def test_a_worker_goes_on_by_itself_once_what_it_stands_on_is_back(
+def test_worker_recovers_when_database_and_redis_are_back(
     make_workers: Callable[..., Works], service: str, request: pytest.FixtureRequest
 ):
     with ExitStack() as stack:

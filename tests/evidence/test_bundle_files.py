@@ -132,7 +132,7 @@ def test_additional_field_or_comment_of_a_file_is_damage(extra: bytes, comment: 
         read_names(write_file(CONTENTS, extra, comment))
 
 
-def test_two_files_with_the_same_bytes_are_damage():
+def test_bundle_with_two_files_at_the_same_bytes_is_damaged():
     data = write_file({"a.txt": b"x", "b.txt": b"x"})
     position = data.rindex(b"PK\x01\x02") + 42
     with pytest.raises(InvalidBundle, match="belong to no file"):

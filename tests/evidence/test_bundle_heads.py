@@ -64,7 +64,7 @@ def test_kept_head_with_another_hash_shows_a_forged_bundle(
     assert capsys.readouterr().out == problem
 
 
-def test_kept_head_that_nobody_signed_is_a_problem(
+def test_kept_head_without_a_valid_signature_is_a_problem(
     bundle: Path, capsys: pytest.CaptureFixture[str]
 ):
     path = keep_heads(bundle, read_head(bundle))

@@ -107,7 +107,7 @@ def test_flipped_byte_in_any_file_is_found_and_named(bundle: Path):
         assert any(problem.startswith((name, expected_name)) for problem in problems), name
 
 
-def test_each_missing_or_additional_file_is_named(bundle: Path):
+def test_verifier_names_missing_and_additional_files(bundle: Path):
     original = bundles.read_files(bundle)
     for name in original:
         bundles.write_files(bundle, {key: original[key] for key in original if key != name})
@@ -272,7 +272,7 @@ def test_redacted_event_that_jp_has_since_changed_is_counted_and_no_damage(
 
 
 @pytest.mark.parametrize("origin", [Origin.NATIVE, Origin.IMPORTED, "", None])
-def test_redacted_event_that_is_gone_from_another_origin_is_damage(
+def test_redacted_event_missing_from_other_origins_is_damage(
     edited_file_bundle: Path, origin: str | None
 ):
     files = bundles.read_files(edited_file_bundle)

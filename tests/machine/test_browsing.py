@@ -19,7 +19,7 @@ STRICT = "<meta http-equiv=Content-Security-Policy content=\"script-src 'none'\"
         (STRICT + "<script>1</script>", "Content Security Policy"),
     ],
 )
-def test_what_the_browser_complains_about_is_kept(open_page: Pages, html: str, complaint: str):
+def test_open_page_collects_console_complaints(open_page: Pages, html: str, complaint: str):
     page = open_page()
     page.set_content(html)
     wait_until(lambda: page.content() and open_page.complaints, "the browser complains")
@@ -37,13 +37,13 @@ def test_a_page_has_the_size_scheme_and_scripts_asked_for(open_page: Pages):
     assert still.title() == "plain"
 
 
-def test_axe_names_what_is_wrong(open_page: Pages):
+def test_list_violations_names_the_broken_rule(open_page: Pages):
     page = open_page()
     page.set_content("<html lang=en><title>t</title><main><h1>h</h1><input></main>")
     assert [line.split(":")[0] for line in list_violations(page)] == ["label"]
 
 
-def test_inaccessible_with_a_part_leaves_the_rest_out(open_page: Pages):
+def test_list_violations_of_a_part_ignores_the_rest(open_page: Pages):
     page = open_page()
     page.set_content("<html lang=en><title>t</title><main><h1>h</h1><input><p>p</p></main>")
     assert list_violations(page, part="p") == []

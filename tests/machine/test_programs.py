@@ -29,7 +29,7 @@ def test_a_variable_names_a_program_or_its_folder(tmp_path: Path, monkeypatch: p
         assert ensure_program(REDIS) == program
 
 
-def test_a_variable_that_names_nothing_is_not_passed_over(
+def test_ensure_program_refuses_a_variable_that_names_no_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv(REDIS.variable, str(tmp_path))
@@ -39,7 +39,7 @@ def test_a_variable_that_names_nothing_is_not_passed_over(
         ensure_program(REDIS)
 
 
-def test_what_is_missing_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch):
+def test_ensure_program_names_a_missing_program_in_one_line(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(MissingProgram) as missing:
         ensure_program(NOWHERE)

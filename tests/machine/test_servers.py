@@ -6,7 +6,7 @@ import redis
 from tests.machine.servers import Cluster
 
 
-def test_each_postgres_database_is_new_and_empty(postgres: Cluster):
+def test_postgres_fixture_returns_new_empty_databases(postgres: Cluster):
     first, second = postgres(), postgres()
     assert first != second
     with psycopg.connect(first) as connection:

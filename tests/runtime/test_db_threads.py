@@ -30,13 +30,13 @@ async def test_the_connection_that_all_share_is_kept():
     assert await run_in_db_thread(_open) is line
 
 
-async def test_in_background_keeps_the_connection_of_its_thread():
+async def test_background_thread_keeps_its_connection():
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     line = await run_in_background_thread(_line)
     assert await run_in_background_thread(_open) is line
 
 
-async def test_one_that_failed_is_looked_at_again():
+async def test_failed_connection_is_checked_again():
     line = await run_in_db_thread(_line)
 
     def fail() -> None:
@@ -48,7 +48,7 @@ async def test_one_that_failed_is_looked_at_again():
     assert await run_in_db_thread(_open) is line, "a file is still there"
 
 
-async def test_that_of_a_request_is_kept_for_its_next_call():
+async def test_request_connection_is_kept_for_the_next_call():
     async with ThreadSensitiveContext():
         line = await run_in_db_thread(_line)
         assert await run_in_db_thread(_open) is line

@@ -139,7 +139,7 @@ def test_reasoning_is_there_unless_it_is_not_wanted(tmp_path: Path):
     assert "Omitted: 1 reasoning block." in _text(conversation, reasoning=False)
 
 
-def test_without_a_title_the_id_stands_for_it(tmp_path: Path):
+def test_export_without_a_title_has_the_id(tmp_path: Path):
     conversation = make_conversation(tmp_path, title="")
     assert _text(conversation).startswith("# jp\\-c17000000000")
     assert (
@@ -149,7 +149,7 @@ def test_without_a_title_the_id_stands_for_it(tmp_path: Path):
 
 
 @pytest.mark.parametrize("position", range(5))
-def test_the_page_loads_and_runs_nothing(position: int):
+def test_html_export_loads_and_runs_nothing(position: int):
     conversation = demo()[position]
     page = ExportedPage(join_pieces(FORMATS["html"].make_pieces(conversation)).decode())
     assert LOADS & {tag for tag, _ in page.tags} == set()
@@ -188,7 +188,7 @@ def test_a_hostile_title_stays_in_its_place(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["markdown", "html"])
-def test_it_says_where_it_is_from_and_when_it_was_made(tmp_path: Path, name: str):
+def test_export_names_its_address_and_time(tmp_path: Path, name: str):
     conversation = make_conversation(tmp_path)
     text = join_pieces(FORMATS[name].make_pieces(conversation)).decode()
     address = f"{settings.PUBLIC_URL}/conversations/{conversation.pk}"
@@ -197,7 +197,7 @@ def test_it_says_where_it_is_from_and_when_it_was_made(tmp_path: Path, name: str
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_gives_every_conversation_as_text(name: str):
+def test_export_formats_cover_all_demo_conversations(name: str):
     for conversation in demo():
         assert join_pieces(FORMATS[name].make_pieces(conversation)).decode()
 

@@ -37,7 +37,7 @@ def test_models_of_changes_are_listed_with_the_turn_they_begin_at():
     ) == [("google/g-3", 0), ("anthropic/o-4", 1), ("anthropic/o-5", None)]  # fmt: skip
 
 
-def test_a_change_of_something_else_is_no_change_of_the_model():
+def test_model_history_ignores_other_configuration_changes():
     assert list_uses(
         make_change("google/g-3"), TurnStart(),
         ConfigDelta({"assistant": {"system_prompt": "Be short."}}), TurnStart(),
@@ -72,7 +72,7 @@ def test_a_model_that_cannot_be_read_is_left_out(model_id: Any):
     assert list_uses(odd, TurnStart()) == []
 
 
-def test_without_stored_model_and_run_nothing_is_on_record():
+def test_model_history_without_stored_model_and_run_is_empty():
     assert list_uses(TurnStart(), ChatRequest("Hi")) == []
 
 

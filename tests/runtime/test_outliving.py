@@ -32,9 +32,7 @@ def results(elements: Any) -> list[ToolCallResponse]:
     return [e.kind for e in elements if isinstance(e.kind, ToolCallResponse)]
 
 
-async def test_a_run_that_is_let_go_of_stays_as_it_stands(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-):
+async def test_released_run_keeps_its_state(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     provider = providers.Hangs()
     providers.use_provider(monkeypatch, provider)
     run, task = await scene.start()
@@ -46,7 +44,7 @@ async def test_a_run_that_is_let_go_of_stays_as_it_stands(
     await runs.release_runs()
 
 
-async def test_a_run_that_was_left_goes_on_with_its_open_question(
+async def test_released_run_resumes_with_its_open_question(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch)
@@ -84,7 +82,7 @@ async def test_call_continues_with_an_answer_from_while_no_process_ran(
     assert len(set(inquiry_ids)) == len(inquiry_ids) == 2
 
 
-async def test_run_let_go_that_cannot_go_on_fails_and_says_why(
+async def test_released_run_that_cannot_resume_fails_with_the_reason(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch)
@@ -145,7 +143,7 @@ async def test_a_stop_does_not_wait_for_servers_to_start(
     assert (await reload_run(run)).state == "stopped"
 
 
-async def test_what_is_said_while_servers_start_is_heard_by_the_turn(
+async def test_reply_during_the_start_of_servers_reaches_the_turn(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch, providers.Says())
@@ -163,7 +161,7 @@ async def test_what_is_said_while_servers_start_is_heard_by_the_turn(
     assert requests == ["Begin", "Be brief."]
 
 
-async def test_who_speaks_to_a_turn_as_it_ends_is_heard(
+async def test_reply_during_the_end_of_a_turn_reaches_the_model(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch, providers.Says())
@@ -182,7 +180,7 @@ async def test_who_speaks_to_a_turn_as_it_ends_is_heard(
     )
 
 
-async def test_nothing_is_restarted_while_no_tool_call_runs(
+async def test_restart_without_a_running_tool_call_is_refused(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     provider = providers.Hangs()

@@ -76,7 +76,7 @@ async def test_newest_partial_text_is_sent_when_no_other_follows(monkeypatch: py
         assert reading.take_all() == []
 
 
-async def test_a_text_that_was_recorded_meanwhile_is_not_told(
+async def test_partial_text_recorded_meanwhile_is_not_published(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: 100.0))

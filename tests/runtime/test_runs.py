@@ -68,7 +68,9 @@ async def test_the_script_asks_and_the_desk_answers(
     assert CANARY not in "".join(str(record.__dict__) for record in caplog.records)
 
 
-async def test_declining_everything_still_ends_well(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+async def test_run_with_all_questions_declined_is_done(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
     providers.use_provider(monkeypatch)
     run, task = await scene.start()
     for _ in ANSWERS:
@@ -111,7 +113,7 @@ async def test_a_stop_touches_no_other_conversation(scene: Scene, monkeypatch: p
     assert reply.content.strip() == "Half a"
 
 
-async def test_an_answer_that_beats_the_stop_stands(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+async def test_answer_before_the_stop_is_kept(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     providers.use_provider(monkeypatch)
     _, task = await scene.start()
     row = await scene.get_question()
@@ -132,7 +134,7 @@ async def test_a_provider_that_fails_is_shown(scene: Scene, monkeypatch: pytest.
     assert any(e.tag == "chat_response" for e in await scene.elements()), "what came is kept"
 
 
-async def test_what_nobody_expected_fails_the_run_and_is_logged(
+async def test_unexpected_exception_fails_the_run_and_is_logged(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     def surprise() -> None:
@@ -151,7 +153,9 @@ async def test_what_nobody_expected_fails_the_run_and_is_logged(
     ] == [f"Run {run.pk} failed"]
 
 
-async def test_a_tool_that_breaks_ends_what_is_open(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+async def test_failed_tool_call_closes_its_open_question(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
     """Here it is the desk that breaks, while the question is open."""
 
     async def breaks(*_args: Any) -> None:
@@ -193,7 +197,7 @@ async def test_a_turn_that_never_ends_is_ended(scene: Scene, monkeypatch: pytest
     assert "too many rounds" in row.problem
 
 
-async def test_one_turn_at_a_time(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+async def test_start_turn_during_a_turn_is_refused(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     providers.use_provider(monkeypatch, providers.Hangs())
     _, task = await scene.start()
     with pytest.raises(AlreadyRunning):
@@ -217,7 +221,7 @@ async def test_a_mirrored_conversation_is_not_run(scene: Scene):
     assert await run_in_db_thread(Run.objects.count) == 0
 
 
-async def test_the_end_is_told_and_clears_what_was_being_received(
+async def test_end_of_a_run_is_published_and_clears_partial_text(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch, providers.Says())
@@ -235,7 +239,7 @@ async def test_the_end_is_told_and_clears_what_was_being_received(
         assert {"kind": "questions"} in workspace_signals.take_all()
 
 
-async def test_a_call_that_broke_off_is_not_told_after_the_end(
+async def test_partial_tool_call_is_not_published_after_the_end_of_a_run(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(recorder, "DISPLAY_INTERVAL_SECONDS", 0.5)  # longer than the end takes
@@ -248,7 +252,7 @@ async def test_a_call_that_broke_off_is_not_told_after_the_end(
         assert reading.take_all() == []
 
 
-async def test_an_answer_that_comes_while_a_failed_run_is_closed_stands(
+async def test_answer_during_the_closing_of_a_failed_run_is_kept(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     """The look at what is open and the record of its end are one step."""
@@ -278,7 +282,7 @@ async def test_the_title_and_the_text_are_kept_as_said(
     ).turns == 1
 
 
-async def test_what_a_vendor_says_cannot_bar_the_conversation(
+async def test_provider_error_with_invalid_characters_is_stored_replaced(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     def fail() -> None:
@@ -290,7 +294,7 @@ async def test_what_a_vendor_says_cannot_bar_the_conversation(
     assert (await reload_run(run)).problem == "half a pair: \ufffd, and a NUL: \ufffd"
 
 
-async def test_an_end_that_cannot_be_put_on_record_bars_nobody(
+async def test_run_whose_end_cannot_be_recorded_does_not_block_the_next(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     providers.use_provider(monkeypatch, providers.Says(providers.fail_run))

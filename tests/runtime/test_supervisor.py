@@ -48,7 +48,7 @@ async def run_and_cancel(work: Any, start_event: asyncio.Event, *arguments: Any)
     assert task.cancelled()
 
 
-async def test_what_is_away_is_one_line_and_the_work_begins_again():
+async def test_supervisor_logs_an_outage_in_one_line_and_restarts():
     log_lines: list[str] = []
     outage = Away("no answer\nat all")
     wrapped = Away()
@@ -82,7 +82,7 @@ async def test_pauses_grow_up_to_a_limit_and_a_long_attempt_forgives(
     assert [line.split()[-2] for line in log_lines] == ["0.001"] * 3
 
 
-async def test_it_ends_with_who_waits_for_it():
+async def test_supervisor_ends_when_its_caller_is_cancelled():
     steps: list[str] = []
     start_event = asyncio.Event()
 
@@ -110,7 +110,7 @@ async def test_run_periodically_runs_again_after_its_end_and_after_an_error(
     ]
 
 
-async def test_run_periodically_rests_for_its_interval_after_an_error(
+async def test_run_periodically_sleeps_its_interval_after_an_error(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     rests: list[float] = []

@@ -76,7 +76,7 @@ async def test_background_tasks_log_an_error_once_and_are_idle_afterwards(
     assert isinstance(record.exc_info[1], ZeroDivisionError)
 
 
-async def test_background_tasks_hold_a_task_that_nothing_else_references():
+async def test_background_tasks_keep_a_reference_to_each_task():
     end_event = asyncio.Event()
 
     async def wait_for_itself() -> None:

@@ -51,7 +51,7 @@ def is_over(line: socket.socket) -> bool:
 
 
 @pytest.mark.chaos
-def test_half_open_requests_do_not_stay_and_keep_nobody_out(server: Server, owner: Visitor):
+def test_half_open_requests_are_closed_and_block_no_other_request(server: Server, owner: Visitor):
     with ExitStack() as stack:
         lines = [stack.enter_context(connect(server)) for _ in range(HALF_OPEN)]
         for number, line in enumerate(lines):
@@ -72,7 +72,7 @@ def test_a_large_body_of_a_stranger_is_refused_at_once(server: Server, head: byt
     assert Visitor(server.url).get("/sign-in").status == 200
 
 
-def test_no_code_of_a_link_is_in_the_log_of_the_server(server: Server, owner: Visitor):
+def test_server_log_has_no_codes_of_links(server: Server, owner: Visitor):
     eve = Visitor(server.url)
     people = re.findall(r'href="(/workspaces/\d+/people)"', owner.get("/settings").text)[0]
     reply = owner.post(f"{people}/invite", people, name="Eve", role="10")

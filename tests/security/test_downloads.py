@@ -112,7 +112,7 @@ def test_reader_that_leaves_is_free_to_begin_again(library: Library):
     wait_until(library.is_free, "the next download is admitted", 30)
 
 
-def test_server_that_was_killed_leaves_nobody_barred(library: Library):
+def test_killed_server_leaves_no_download_lease(library: Library):
     line, response = library.open(library.path)
     assert response.read(1000)
     library.server.kill()
@@ -122,7 +122,7 @@ def test_server_that_was_killed_leaves_nobody_barred(library: Library):
     wait_until(library.is_free, "the next download is admitted", 30)
 
 
-def test_download_that_breaks_off_looks_whole_to_nobody(library: Library):
+def test_aborted_download_is_recognized_as_incomplete(library: Library):
     line, response = library.open(library.path)
     assert response.read(1000)
     library.change("UPDATE store_conversation SET revision = revision + 1")

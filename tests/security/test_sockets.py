@@ -65,7 +65,7 @@ def flood(line: ClientConnection, send: Callable[[ClientConnection], object]) ->
             send(line)
 
 
-def test_every_sort_of_frame_is_sent_here():
+def test_websocket_frames_of_all_opcodes_are_tested():
     assert FRAMES.keys() == set(Opcode) - {Opcode.CLOSE}
 
 

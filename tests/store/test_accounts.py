@@ -40,7 +40,7 @@ def sign_in(person: Person) -> str:
     return key
 
 
-def test_a_sign_in_is_the_persons_until_it_ends(owner: Person):
+def test_sign_in_returns_its_person_until_it_ends(owner: Person):
     key, other_key = sign_in(owner), sign_in(owner)
     assert accounts.get_signed_in_person(key) == owner
     SignIn.objects.filter(pk=hash_key(key)).delete()
@@ -54,19 +54,19 @@ def test_a_sign_in_that_is_too_old_is_nobodys(owner: Person):
     assert accounts.get_signed_in_person(key) is None
 
 
-def test_who_may_not_come_any_more_is_not_signed_in(owner: Person):
+def test_sign_in_of_an_inactive_person_is_invalid(owner: Person):
     key = sign_in(owner)
     Person.objects.filter(pk=owner.pk).update(is_active=False)
     assert accounts.get_signed_in_person(key) is None
 
 
 @pytest.mark.parametrize("key", [None, "", "guessed", "x" * 500, "\0"])
-def test_what_is_no_sign_in_is_nobodys(owner: Person, key: str | None):
+def test_get_signed_in_person_of_an_unknown_key_returns_none(owner: Person, key: str | None):
     sign_in(owner)
     assert accounts.get_signed_in_person(key) is None
 
 
-def test_links_are_all_different_and_apart(owner: Person):
+def test_sign_in_links_of_a_person_are_independent(owner: Person):
     first, second = accounts.issue_link(owner), accounts.issue_link(owner)
     assert first != second
     accounts.use_link(first)
@@ -82,13 +82,13 @@ def test_a_link_grows_old(owner: Person, delay: timedelta):
     assert SignInLink.objects.get().used_at is None
 
 
-def test_a_link_lives_for_a_week(owner: Person):
+def test_sign_in_link_expires_after_a_week(owner: Person):
     accounts.issue_link(owner)
     life = SignInLink.objects.get().expires_at - clock.now()
     assert timedelta(days=6, hours=23) < life <= timedelta(days=7)
 
 
-def test_a_link_of_somebody_inactive_is_refused(owner: Person):
+def test_sign_in_link_of_an_inactive_person_is_refused(owner: Person):
     token = accounts.issue_link(owner)
     Person.objects.update(is_active=False)
     with pytest.raises(InvalidLink):
@@ -109,7 +109,7 @@ def test_the_first_owner_is_one_person(home: Workspace):
     assert accounts.find_by_name("nobody\0") == []
 
 
-def test_an_owner_is_made_where_there_is_none(home: Workspace):
+def test_make_owner_creates_an_owner_when_there_is_none(home: Workspace):
     first = making.person("first", Role.READER, home)
     accounts.make_owner(first, home)
     assert accounts.get_role(first.pk, home.pk) == Role.OWNER
@@ -150,7 +150,7 @@ def test_use_link_made_by_its_person_gives_every_workspace(home: Workspace, owne
     assert accounts.use_link(token) == (eve, eve.pk)
 
 
-def test_make_owner_ends_what_others_made_for_the_person(home: Workspace, owner: Person):
+def test_make_owner_ends_links_and_sign_ins_made_by_others(home: Workspace, owner: Person):
     eve = making.person("eve", Role.READER, home)
     foreign_link, own_link = (
         accounts.issue_link(eve, maker=owner),
@@ -216,7 +216,7 @@ def test_change_to_the_role_that_a_member_has_is_no_entry(home: Workspace, owner
     assert LedgerEntry.objects.filter(act=Act.ROLE_CHANGED).count() == 1
 
 
-def test_with_a_second_owner_the_first_may_go(home: Workspace, owner: Person):
+def test_owner_can_leave_when_there_is_a_second_owner(home: Workspace, owner: Person):
     second = making.person("second", Role.OWNER, home)
     accounts.change_role(Membership.objects.get(person=owner), Role.READER)
     with pytest.raises(LastOwner):
@@ -232,7 +232,7 @@ def test_an_owner_elsewhere_does_not_count(home: Workspace, owner: Person):
         accounts.remove_member(Membership.objects.get(person=owner))
 
 
-def test_who_is_removed_stays_on_record(home: Workspace, owner: Person):
+def test_removed_member_stays_decider_of_their_answers(home: Workspace, owner: Person):
     eve = making.person("eve", Role.RESPONDER, home)
     conversation = making.conversation(home, "A talk", eve)
     row = making.settle(

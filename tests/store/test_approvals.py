@@ -44,14 +44,14 @@ def test_entries_of_an_approval_say_when_it_was_asked(run: Run):
     assert asked_times == [row.asked_at.isoformat() for row in (decided, withdrawn)]
 
 
-def test_where_no_run_is_under_way_nothing_is_asked(run: Run):
+def test_request_approval_without_a_running_run_is_refused(run: Run):
     runs.end_run(run, RunState.DONE)
     with pytest.raises(UnknownApproval):
         making.prompt(run)
     assert Approval.objects.count() == 0
 
 
-def test_what_no_database_takes_is_shown_replaced(run: Run):
+def test_approval_replaces_characters_that_databases_refuse(run: Run):
     row = making.prompt(run, arguments={"a\0": "\ud800"})
     assert row.subject["arguments"] == {"a\ufffd": "\ufffd"}
 
@@ -59,7 +59,9 @@ def test_what_no_database_takes_is_shown_replaced(run: Run):
 @pytest.mark.parametrize(
     ("role", "expected_count"), [(Role.READER, 0), (Role.RESPONDER, 1), (Role.OWNER, 1)]
 )
-def test_a_prompt_waits_for_those_who_may_answer(run: Run, role: Role, expected_count: int):
+def test_open_approval_is_listed_for_people_who_may_answer(
+    run: Run, role: Role, expected_count: int
+):
     making.prompt(run)
     outsider = making.person(role=Role.OWNER, workspace=making.workspace())
     assert len(approvals.list_open_for(responder(run, role))) == expected_count
@@ -67,7 +69,7 @@ def test_a_prompt_waits_for_those_who_may_answer(run: Run, role: Role, expected_
     assert approvals.count_waiting(outsider.pk) == 0
 
 
-def test_a_prompt_whose_run_is_over_waits_for_nobody(run: Run):
+def test_approval_of_an_ended_run_is_listed_for_nobody(run: Run):
     making.prompt(run)
     Run.objects.update(state=RunState.DONE)
     assert approvals.count_waiting(responder(run)) == 0
@@ -93,7 +95,7 @@ def test_questions_and_prompts_are_one_queue_in_the_order_of_asking(run: Run):
     assert len(captured) == 1
 
 
-def test_the_first_decision_stands_and_the_second_hears_of_it(run: Run):
+def test_second_decision_of_an_approval_is_refused_with_the_first(run: Run):
     row, person = making.prompt(run), making.person("ada")
     settled_approval = approvals.decide_approval(row.pk, {"allow": True}, making.decider(person))
     assert (settled_approval.state, settled_approval.decision) == ("decided", {"allow": True})
@@ -106,19 +108,19 @@ def test_the_first_decision_stands_and_the_second_hears_of_it(run: Run):
     assert approvals.get_approval(row.pk).decision == {"allow": True}
 
 
-def test_a_prompt_that_is_not_there_cannot_be_decided():
+def test_decide_approval_of_an_unknown_approval_is_refused():
     with pytest.raises(UnknownApproval):
         approvals.decide_approval(10**9, {"allow": True}, making.decider(making.person()))
 
 
 @pytest.mark.parametrize("allow", [True, False])
-def test_a_result_is_not_kept_once_it_is_decided(run: Run, allow: bool):
+def test_approval_result_is_deleted_once_decided(run: Run, allow: bool):
     row = making.prompt(run, ApprovalKind.DELIVER, content="canary-11")
     approvals.decide_approval(row.pk, {"allow": allow}, making.decider(making.person()))
     assert "canary" not in repr(list(Approval.objects.values()))
 
 
-def test_the_end_of_a_run_withdraws_what_it_left_open(run: Run):
+def test_end_of_a_run_withdraws_its_open_approvals(run: Run):
     decided_row, open_row = making.prompt(run), making.prompt(run, ApprovalKind.DELIVER)
     approvals.decide_approval(decided_row.pk, {"allow": True}, making.decider(making.person()))
     runs.close_open(run, CancellationReason.LOST)
@@ -175,7 +177,7 @@ def test_formatted_text_of_an_open_prompt_is_the_newest(run: Run, first_text: st
     assert Approval.objects.count() == 1
 
 
-def test_decision_holds_whatever_text_a_formatter_makes_of_a_call(run: Run):
+def test_approval_decision_applies_to_any_formatter_text_of_the_call(run: Run):
     row = making.prompt(run, text="+++ 12:00")
     approvals.decide_approval(row.pk, {"allow": True}, making.decider(making.person()))
     for text in ("+++ 12:01", None):
@@ -219,7 +221,7 @@ def test_prompt_without_formatted_text_keeps_its_digest(run: Run):
     assert row.digest == other_row.digest == hashlib.sha256(content).hexdigest()
 
 
-def test_a_call_finds_its_open_prompt_alone(run: Run):
+def test_find_open_for_call_returns_the_open_approval_of_its_kind(run: Run):
     row = making.prompt(run)
     approval = approvals.find_open_for_call(run.conversation_id, ApprovalKind.RUN, row.tool_call_id)
     assert approval == row

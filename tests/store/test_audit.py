@@ -71,7 +71,7 @@ def test_filters_narrow_alone_and_together(auditor: Person):
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_each_filter_takes_some_and_leaves_some(auditor: Person, name: str):
+def test_audit_filters_each_match_some_inquiries(auditor: Person, name: str):
     count = audit.list_inquiries(auditor.pk, AuditFilters(**{name: EACH[name][0]})).count()
     assert 0 < count < Inquiry.objects.count()
 
@@ -112,7 +112,7 @@ def test_batches_end_with_an_error_when_the_role_ends(
 
 
 @pytest.mark.parametrize("role", [None, Role.READER, Role.RESPONDER])
-def test_below_auditor_there_is_nothing_to_review(demo: Workspace, role: Role | None):
+def test_audit_is_empty_for_roles_below_auditor(demo: Workspace, role: Role | None):
     person = making.person("somebody", role, demo)
     assert not audit.list_inquiries(person.pk, AuditFilters()).exists()
     assert audit.list_filter_values(audit.list_workspaces(person.pk)) == audit.FilterValues(
@@ -138,7 +138,7 @@ def in_batches(person: Person) -> set[int]:
     return {row.pk for batch in batches for row in batch.rows}
 
 
-def test_one_reviews_ones_own_workspaces(demo: Workspace, auditor: Person):
+def test_audit_lists_only_workspaces_of_the_auditor(demo: Workspace, auditor: Person):
     other_home = making.workspace("Other")
     row = making.question(making.start_run(making.conversation(other_home)))
     assert row.pk not in in_batches(auditor)

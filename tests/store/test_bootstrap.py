@@ -15,7 +15,7 @@ def test_a_database_that_is_up_to_date_stays_so(db: None):
     bootstrap.prepare_database()
 
 
-def test_one_that_cannot_be_reached_is_one_line(db: None, monkeypatch: pytest.MonkeyPatch):
+def test_unreachable_database_error_is_one_line(db: None, monkeypatch: pytest.MonkeyPatch):
     def refuse(*_args: Any, **_options: Any) -> None:
         raise OperationalError("connection refused\nis the server running?")
 

@@ -29,7 +29,9 @@ def make(home: Workspace, count: int) -> list[Conversation]:
     )
 
 
-def test_one_is_fetched_with_its_workspace(home: Workspace, django_assert_num_queries: Any):
+def test_get_conversation_fetches_its_workspace_in_one_query(
+    home: Workspace, django_assert_num_queries: Any
+):
     (conversation,) = make(home, 1)
     with django_assert_num_queries(1):
         assert conversations.get_conversation(conversation.pk).workspace == home
@@ -37,7 +39,7 @@ def test_one_is_fetched_with_its_workspace(home: Workspace, django_assert_num_qu
         conversations.get_conversation(10**9)
 
 
-def test_those_begun_in_one_instant_have_ids_of_their_own(home: Workspace, reader: Person):
+def test_conversations_created_at_one_instant_have_different_ids(home: Workspace, reader: Person):
     new_conversations = [
         conversations.create_conversation(home, "x" * 600, reader.pk) for _ in range(5)
     ]
@@ -47,7 +49,7 @@ def test_those_begun_in_one_instant_have_ids_of_their_own(home: Workspace, reade
     assert new_conversations[0].started_by == reader
 
 
-def test_one_is_found_by_the_names_that_jp_gives_it(home: Workspace):
+def test_find_by_jp_id_accepts_all_spellings_of_jp(home: Workspace):
     (conversation,) = make(home, 1)
     for spelling in ("1", "jp-c1", " jp-c1 ", "jp-c1-abcde"):
         assert conversations.find_by_jp_id(spelling) == conversation
@@ -63,13 +65,13 @@ def test_one_is_found_by_the_names_that_jp_gives_it(home: Workspace):
         ("jp-c1-zzzzz", "No conversation here"),
     ],
 )
-def test_a_name_that_names_nothing_is_told(home: Workspace, spelling: str, message: str):
+def test_find_by_jp_id_reports_an_unknown_id(home: Workspace, spelling: str, message: str):
     make(home, 1)
     with pytest.raises(UnknownConversation, match=message):
         conversations.find_by_jp_id(spelling)
 
 
-def test_a_name_that_names_several_is_told(home: Workspace):
+def test_find_by_jp_id_reports_an_ambiguous_id(home: Workspace):
     make(home, 1)
     make(making.workspace("Other"), 1)
     with pytest.raises(UnknownConversation, match=r"Several workspaces have 1: .*Garden.*Other"):

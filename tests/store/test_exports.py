@@ -53,12 +53,12 @@ def lines(conversation: Conversation) -> list[str]:
     return json_lines
 
 
-def test_the_demo_comes_out_byte_for_byte():
+def test_export_of_the_demo_is_byte_equal():
     same_bytes(mirror.DEMO_PATH)
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason=f"no real workspace at {REAL}")
-def test_the_real_workspace_comes_out_byte_for_byte():
+def test_export_of_the_real_workspace_is_byte_equal():
     same_bytes(REAL)
 
 
@@ -78,18 +78,18 @@ ODD = {
 
 
 @pytest.mark.parametrize("data", ODD.values(), ids=ODD.keys())
-def test_an_odd_layout_comes_out_byte_for_byte(tmp_path: Path, data: bytes):
+def test_export_of_an_odd_layout_is_byte_equal(tmp_path: Path, data: bytes):
     write_folder(tmp_path, NAME, data)
     same_bytes(tmp_path)
 
 
 @pytest.mark.parametrize("sample", sorted(LAYOUTS.glob("*.json")), ids=lambda path: path.stem)
-def test_every_layout_of_jps_past_comes_out_byte_for_byte(tmp_path: Path, sample: Path):
+def test_export_of_every_earlier_jp_layout_is_byte_equal(tmp_path: Path, sample: Path):
     write_folder(tmp_path, NAME, sample.read_bytes())
     same_bytes(tmp_path)
 
 
-def test_an_array_of_pairs_in_messages_json_comes_out_byte_for_byte(tmp_path: Path):
+def test_export_of_pairs_in_messages_json_is_byte_equal(tmp_path: Path):
     data = (LAYOUTS / "messages.legacy_pair.json").read_bytes()
     folder = write_folder(tmp_path, NAME, None)
     (folder / "messages.json").write_bytes(data)
@@ -100,13 +100,13 @@ def test_an_array_of_pairs_in_messages_json_comes_out_byte_for_byte(tmp_path: Pa
     assert len(lines(conversation)) == len(json.loads(data))
 
 
-def test_what_grows_and_changes_its_layout_comes_out_as_it_was_read_last(tmp_path: Path):
+def test_export_of_a_changed_layout_equals_the_last_file(tmp_path: Path):
     for data in (WHOLE, ODD["minified"], ODD["CRLF"], WHOLE):
         write_folder(tmp_path, NAME, data)
         same_bytes(tmp_path)
 
 
-def test_a_native_conversation_comes_out_in_jps_form():
+def test_export_of_a_native_conversation_has_jps_format():
     conversation = making.conversation(making.workspace())
     making.question(making.start_run(conversation))
     conversation.refresh_from_db()
@@ -116,7 +116,7 @@ def test_a_native_conversation_comes_out_in_jps_form():
     assert len(lines(conversation)) == 4
 
 
-def test_one_without_events_is_an_empty_array_and_no_line():
+def test_export_without_events_is_an_empty_array_or_no_lines():
     conversation = making.conversation(making.workspace())
     assert (
         join_pieces(exports.export_jp_json(conversation)),
@@ -124,7 +124,7 @@ def test_one_without_events_is_an_empty_array_and_no_line():
     ) == (b"[]\n", b"")
 
 
-def test_a_line_is_one_line_whatever_the_text_holds(tmp_path: Path):
+def test_json_lines_export_escapes_line_breaks(tmp_path: Path):
     write_folder(tmp_path, NAME, b'[{"a": [NaN,\r\n 1]}, {"b":\n\n"\\n"}]')
     home, _ = mirror.mirror_workspace(tmp_path)
     assert join_pieces(exports.export_json_lines(home.conversations.get())).count(b"\n") == 2

@@ -54,7 +54,7 @@ def positions(conversation: Conversation) -> list[int]:
     return list(conversation.journal.order_by("pk").values_list("position", flat=True))
 
 
-def test_events_stand_in_the_order_in_which_they_came(conversation: Conversation, run: Run):
+def test_append_events_keeps_the_order_of_events(conversation: Conversation, run: Run):
     for word in ("one", "two"):
         kinds = (ChatResponse("message", word), ChatResponse("reasoning", word))
         journal.append_events(conversation.pk, [making.event(kind) for kind in kinds])
@@ -97,7 +97,7 @@ def test_append_with_an_invalid_event_appends_none(conversation: Conversation, r
     assert (conversation.entry_count, conversation.turns) == (3, 1)
 
 
-def test_a_conversation_that_is_gone_or_jps_takes_nothing(conversation: Conversation):
+def test_append_events_refuses_deleted_and_mirrored_conversations(conversation: Conversation):
     with pytest.raises(UnknownConversation):
         journal.append_events(10**9, [making.event(TurnStart())])
     Conversation.objects.update(origin="mirrored")
@@ -125,7 +125,7 @@ def test_a_request_opens_a_row(conversation: Conversation, run: Run):
         (Redacted(), "redacted", "", None),
     ],
 )
-def test_a_response_settles_it(
+def test_response_settles_its_question(
     run: Run, ada: Person, outcome: InquiryOutcome, state: str, reason: str, answer: object
 ):
     row = making.settle(making.question(run, Secret()), outcome, making.decider(ada))
@@ -136,12 +136,12 @@ def test_a_response_settles_it(
 
 
 @pytest.mark.parametrize("kind", ["configuration", "memory", "assistant", "system"])
-def test_what_is_no_person_decides_in_its_own_name(run: Run, kind: str):
+def test_decider_that_is_no_person_has_no_person_and_no_name(run: Run, kind: str):
     row = making.settle(making.question(run), Answered(True), Decider(kind))
     assert (row.decided_by, row.decider, row.decider_name) == (kind, None, "")
 
 
-def test_the_second_response_is_refused_and_leaves_nothing(
+def test_second_response_to_a_question_is_refused_and_not_recorded(
     conversation: Conversation, run: Run, ada: Person
 ):
     row = making.settle(making.question(run), Answered(True), making.decider(ada))
@@ -179,14 +179,16 @@ def test_hostile_text_is_kept_and_found(conversation: Conversation, run: Run):
     assert journal.read_elements(conversation.pk)[3].kind == make_inquiry("c\x00.q.1", "Go\x00?")
 
 
-def test_rows_that_are_not_there_are_unknown(conversation: Conversation):
+def test_missing_rows_raise_unknown_errors(conversation: Conversation):
     with pytest.raises(UnknownInquiry):
         inquiries.get_inquiry(10**9)
     with pytest.raises(UnknownInquiry):
         inquiries.find_by_inquiry_id(conversation.pk, "c.q.1")
 
 
-def test_who_may_answer_sees_what_a_run_holds_open(home: Workspace, run: Run, ada: Person):
+def test_list_open_returns_open_questions_to_people_who_may_answer(
+    home: Workspace, run: Run, ada: Person
+):
     first, second = making.question(run), making.question(run)
     making.settle(making.question(run), Answered(True))
     assert list(inquiries.list_open(ada.pk)) == [first, second]
@@ -206,7 +208,7 @@ def test_closed_inquiries_are_listed_by_decider_or_as_undecided(run: Run, ada: P
     assert closed_inquiries.list_undecided(ada.pk, limit=0) == []
 
 
-def test_one_run_a_conversation(conversation: Conversation, run: Run, ada: Person):
+def test_conversation_has_one_run_at_a_time(conversation: Conversation, run: Run, ada: Person):
     with pytest.raises(AlreadyRunning):
         runs.start_run(conversation.pk, ada.pk, "scripted")
     assert Run.objects.count() == 1
@@ -223,7 +225,7 @@ def test_a_mirrored_conversation_is_not_run(conversation: Conversation, ada: Per
         runs.start_run(conversation.pk, ada.pk, "scripted")
 
 
-def test_a_run_that_is_lost_leaves_nothing_open(run: Run):
+def test_lost_run_leaves_no_open_question(run: Run):
     rows = [making.question(run), making.question(run)]
     runs.lose_run(run, "It could not go on.")
     for row in rows:
@@ -239,7 +241,7 @@ def test_a_run_without_a_turn_is_lost(conversation: Conversation, ada: Person):
     assert making.count_entries(conversation.pk) == 0
 
 
-def test_a_run_and_what_opens_its_turn_begin_together_or_not_at_all(
+def test_start_run_records_the_run_and_its_turn_atomically(
     conversation: Conversation, ada: Person, monkeypatch: pytest.MonkeyPatch
 ):
     opening = [making.event(TurnStart()), making.event(ChatRequest("Hello"))]

@@ -123,7 +123,7 @@ def models_before_consent(transactional_db: None) -> Iterator[Any]:
 
 
 @pytest.mark.proof  # tests/store/people/test_group_consent.py calls its function
-def test_people_of_earlier_groups_have_accepted_them(models_before_consent: Any):
+def test_migration_accepts_groups_for_their_earlier_members(models_before_consent: Any):
     person = models_before_consent.get_model("store", "Person").objects.create(username="ada")
     group = models_before_consent.get_model("store", "Group").objects.create(name="x", made_at=AT)
     members = models_before_consent.get_model("store", "GroupMember").objects
@@ -217,7 +217,7 @@ class DeliveredQuestion:
         add("PushDelivery", subscription=self.browser, inquiry=inquiry, sent_at=AT, problem="gone")
 
 
-def test_earlier_deliveries_stay_and_leave_room_for_a_return(transactional_db: None):
+def test_migration_keeps_deliveries_and_allows_a_second_return(transactional_db: None):
     try:
         scene = DeliveredQuestion(migrate("0047_positions_of_calls"))
         inquiry, browser = scene.inquiry, scene.browser
@@ -268,7 +268,7 @@ def test_earlier_messages_get_their_person_and_snoozes_a_higher_number(transacti
 
 
 @pytest.mark.django_db
-def test_earlier_answers_get_the_channel_of_their_events():
+def test_migration_fills_the_channel_of_earlier_answers():
     migration = importlib.import_module("jpweb.store.migrations.0042_links_and_owners")
     run = making.start_run(making.conversation(making.workspace()))
     row, other = making.question(run), making.question(run)
@@ -281,7 +281,7 @@ def test_earlier_answers_get_the_channel_of_their_events():
 
 
 @pytest.mark.django_db
-def test_earlier_questions_that_a_reply_interrupted_get_its_channel():
+def test_migration_fills_the_reply_channel_of_interrupted_questions():
     migration = importlib.import_module("jpweb.store.migrations.0045_reply_channel")
     run = making.start_run(making.conversation(making.workspace()))
     interrupted, declined = making.question(run), making.question(run)

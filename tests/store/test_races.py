@@ -78,7 +78,7 @@ def at_once(count: int, attempt: Callable[[int], Any]) -> Counter[str]:
         return Counter(pool.map(run, range(count)))
 
 
-def test_this_is_the_database_that_was_meant():
+def test_races_run_on_the_database_of_the_environment():
     assert connection.vendor == os.environ.get("JPWEB_TEST_VENDOR", "sqlite")
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
@@ -86,7 +86,7 @@ def test_this_is_the_database_that_was_meant():
             assert cursor.fetchone() == ("wal",), "a file, as people have"
 
 
-def test_of_twenty_answers_one_wins():
+def test_twenty_concurrent_answers_settle_a_question_once():
     row = making.question(making.start_run(making.conversation(making.workspace())))
     before = making.count_entries(row.conversation_id)
     results = at_once(
@@ -100,7 +100,7 @@ def test_of_twenty_answers_one_wins():
     assert kind == InquiryResponse(row.inquiry_id, Answered(row.answer))
 
 
-def test_of_twenty_decisions_about_a_prompt_one_wins():
+def test_twenty_concurrent_decisions_settle_an_approval_once():
     row = making.prompt(making.start_run(making.conversation(making.workspace())))
     results = at_once(
         MANY,
@@ -111,7 +111,7 @@ def test_of_twenty_decisions_about_a_prompt_one_wins():
     assert row.decider_name == f"person {(row.decision or {}).get('allow')}"
 
 
-def test_a_decision_and_the_end_of_its_run_do_not_hurt_each_other():
+def test_approval_decision_during_the_end_of_its_run_is_consistent():
     for _ in range(5):
         row = making.prompt(making.start_run(making.conversation(making.workspace())))
         results = at_once(2, partial(close_or_decide, row))
@@ -128,7 +128,7 @@ def close_or_decide(row: Approval, number: int) -> None:
         approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
 
 
-def test_what_is_appended_at_once_has_one_order():
+def test_concurrent_append_events_have_one_order():
     conversation = making.conversation(making.workspace())
     word = making.event(ChatResponse("message", "Same"))
     assert at_once(MANY, lambda _: journal.append_events(conversation.pk, [word, word])) == {
@@ -139,7 +139,7 @@ def test_what_is_appended_at_once_has_one_order():
     assert len({entry.anchor for entry in entries}) == 2 * MANY
 
 
-def test_of_twenty_runs_one_begins():
+def test_twenty_concurrent_start_run_calls_start_one():
     conversation, person = making.conversation(making.workspace()), making.person()
     results = at_once(MANY, lambda _: runs.start_run(conversation.pk, person.pk, "scripted"))
     assert results == {"won": 1, AlreadyRunning.__name__: MANY - 1}
@@ -152,7 +152,7 @@ def test_a_link_signs_one_in():
     assert results == {"won": 1, InvalidLink.__name__: MANY - 1}
 
 
-def test_a_link_signs_one_in_however_closely_they_follow():
+def test_sign_in_link_used_twice_at_once_signs_in_one_browser():
     """All have found the link unused before the first of them may mark it."""
     token = accounts.issue_link(making.person())
     marking = Semaphore(0)
@@ -174,7 +174,7 @@ def test_a_link_signs_one_in_however_closely_they_follow():
         assert results.result() == {"won": 1, InvalidLink.__name__: 5}
 
 
-def test_of_two_owners_who_leave_at_once_one_stays():
+def test_concurrent_removals_of_all_owners_keep_one():
     home = making.workspace()
     members = [
         Membership.objects.get(person=making.person(role=Role.OWNER, workspace=home))
@@ -185,7 +185,7 @@ def test_of_two_owners_who_leave_at_once_one_stays():
     assert Membership.objects.filter(workspace=home, role=Role.OWNER).count() == 1
 
 
-def test_of_owners_who_leave_or_are_deactivated_at_once_one_stays():
+def test_concurrent_removals_and_deactivations_keep_one_owner():
     home = making.workspace()
     members = [
         Membership.objects.get(person=making.person(role=Role.OWNER, workspace=home))
@@ -202,7 +202,7 @@ def test_of_owners_who_leave_or_are_deactivated_at_once_one_stays():
     assert member_roles.list_active_owners().filter(workspace=home).count() == 1
 
 
-def test_of_five_removals_of_a_member_at_once_one_is_recorded():
+def test_five_concurrent_removals_of_a_member_record_one_entry():
     home = making.workspace()
     making.person(role=Role.OWNER, workspace=home)
     person = making.person(role=Role.READER, workspace=home)
@@ -230,7 +230,7 @@ def close_or_answer(row: Inquiry, number: int) -> None:
         making.settle(row, Answered(True))
 
 
-def test_an_answer_and_the_end_of_its_run_do_not_hurt_each_other():
+def test_answer_during_the_end_of_its_run_is_consistent():
     for _ in range(5):
         row = making.question(making.start_run(making.conversation(making.workspace())))
         results = at_once(2, partial(close_or_answer, row))
@@ -239,7 +239,7 @@ def test_an_answer_and_the_end_of_its_run_do_not_hurt_each_other():
         assert results == ({"won": 1, AlreadySettled.__name__: 1} if is_lost else {"won": 2})
 
 
-def test_two_passes_over_one_workspace_agree():
+def test_two_concurrent_mirror_passes_leave_consistent_rows():
     results = at_once(2, lambda _: mirror.mirror_workspace(mirror.DEMO_PATH, "Demo"))
     assert results["won"] >= 1
     mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")

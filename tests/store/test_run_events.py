@@ -68,13 +68,13 @@ def test_statements_of_each_event_are_as_many_as_listed(run: Run):
     assert took == [(kind.TAG, statement_count) for kind, statement_count in STEPS]
 
 
-def test_it_takes_one_savepoint_where_it_is_a_part(run: Run):
+def test_record_events_in_a_transaction_takes_one_savepoint(run: Run):
     with CaptureQueriesContext(connection) as captured:
         run_events.record_events(run, [make_event(STEPS[0][0])])
     assert sum(query["sql"].startswith("SAVEPOINT") for query in captured) == 1
 
 
-def test_nothing_is_looked_for_without_an_index(run: Run):
+def test_record_events_reads_only_by_index(run: Run):
     select_statements = [
         sql for kind, _ in STEPS for sql in statements(run, kind) if sql.startswith("SELECT")
     ]
@@ -106,7 +106,7 @@ def test_a_run_is_woken_only_where_it_is_parked(run: Run):
     assert run.state == "queued"
 
 
-def test_what_cannot_be_recorded_leaves_nothing(run: Run):
+def test_record_events_that_fails_records_nothing(run: Run):
     row = making.settle(making.question(run), Cancelled(CancellationReason.USER))
     before = Conversation.objects.values().get(), Run.objects.values().get()
     events = [make_event(TurnStart()), make_event(make_answer(row.inquiry_id))]

@@ -83,7 +83,7 @@ def test_anchors_stay_when_the_stream_grows(elements):
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_anchors_stay_when_jp_writes_the_file_anew(elements):
+def test_anchors_stay_when_jp_rewrites_the_file(elements):
     assert anchor_ids.make_anchors(
         [rewrite(element) for element in elements]
     ) == anchor_ids.make_anchors(elements)
@@ -119,7 +119,7 @@ def test_anchor_of_a_config_delta_is_its_time_or_else_its_content():
     assert anchor_ids.content_anchor(raw({"type": "config_delta", "a": 2})) not in untimed
 
 
-def test_the_nanosecond_tells_two_events_apart():
+def test_anchors_differ_by_the_nanosecond():
     times = ("2026-01-01 00:00:00.123456788", "2026-01-01 00:00:00.123456789")
     assert (
         len({anchor_ids.content_anchor(make_element(ChatRequest("Hi"), at=at)) for at in times})
@@ -192,7 +192,7 @@ def test_a_compatible_element_shares_the_name_of_the_present_one():
         ) == anchor_ids.content_anchor(element)
 
 
-def test_a_legacy_element_keeps_its_name_when_it_is_laid_out_anew():
+def test_legacy_element_keeps_its_anchor_in_another_layout():
     value = {"timestamp": AT, "message": "Hi", "reply": {"content": "Hello"}}
     spaced = wire.read_element(json.dumps(value | {"timestamp": "2026-01-02T03:04:05Z"}, indent=8))
     assert anchor_ids.content_anchor(spaced) == anchor_ids.content_anchor(raw(value))

@@ -64,7 +64,7 @@ def test_default_fits_a_type_whose_answers_are_recorded():
         (Select(), None),
     ],
 )
-def test_true_is_not_one_and_nothing_else_passes_either(kind, value):
+def test_is_valid_refuses_values_of_other_types(kind, value):
     assert not kind.is_valid(value)
 
 
@@ -88,7 +88,7 @@ def test_true_is_not_one_and_nothing_else_passes_either(kind, value):
         (Select((Option("a\rb"), Option("a\rb"))), "a\r\nb", "a\rb"),
     ],
 )
-def test_what_is_typed_becomes_the_answer(kind, input_text, answer):
+def test_parse_input_returns_the_typed_answer(kind, input_text, answer):
     value = kind.parse_input(input_text)
     assert value == answer
     assert type(value) is type(answer)
@@ -106,12 +106,12 @@ def test_what_is_typed_becomes_the_answer(kind, input_text, answer):
         (Text(), "a\x00", "NUL"),
     ],
 )
-def test_what_does_not_fit_says_what_would(kind, input_text, pattern):
+def test_parse_input_error_names_valid_answers(kind, input_text, pattern):
     with pytest.raises(InvalidAnswer, match=pattern):
         kind.parse_input(input_text)
 
 
-def test_each_type_has_a_schema():
+def test_answer_type_has_a_json_schema():
     assert Boolean().make_schema() == {"type": "boolean"}
     assert Text().make_schema() == Secret().make_schema() == {"type": "string"}
     assert Select((Option("a", "A"), Option(1))).make_schema() == {"enum": ["a", 1]}
@@ -134,7 +134,7 @@ def test_a_type_is_read_as_it_is_written(kind):
 
 @given(strategies.options)
 @settings(deadline=None)
-def test_every_option_can_be_picked_by_its_label(option):
+def test_select_option_can_be_chosen_by_its_label(option):
     assert Select((option,)).parse_input(option.label) == option.value
 
 

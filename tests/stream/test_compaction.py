@@ -66,7 +66,7 @@ def text(value) -> Any:
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_without_a_compaction_the_view_is_the_stream(elements):
+def test_project_turns_without_compaction_returns_the_stream(elements):
     plain = [element for element in elements if not isinstance(element.kind, Compaction)]
     projection = project_turns(plain)
     assert [id(element) for turn in projection for element in turn.elements] == list(map(id, plain))
@@ -91,7 +91,7 @@ def test_compacted_view_covers_each_turn_once_and_stays_short(elements):
     )
 
 
-def test_a_summary_stands_once_for_the_run_of_turns_it_covers():
+def test_summary_replaces_its_range_of_turns_once():
     projection = summarize_turns(*turns(3), make_compaction(0, 1, summary=text("Two.")))
     assert projection[0] == (0, 1, summary("Two."))
     assert projection[1][:2] == (2, 2)
@@ -141,7 +141,7 @@ def test_time_decides_and_not_the_order_in_the_stream_nor_the_spelling():
     assert summarize_turns(*kinds) == [(0, 0, summary("New."))]
 
 
-def test_of_equal_times_the_later_in_the_stream_wins():
+def test_compaction_of_equal_time_prefers_the_later_in_the_stream():
     kinds = (
         *turns(1),
         make_compaction(0, 0, summary=text("One.")),
@@ -160,7 +160,7 @@ def test_equal_overlays_are_one_and_overlays_that_differ_in_range_are_two():
     assert [turn[:2] for turn in summarize_turns(*turns(2), *apart)] == [(0, 0), (1, 1)]
 
 
-def test_each_kind_is_decided_for_itself():
+def test_compaction_policies_apply_per_kind():
     kinds = (
         *turns(1),
         make_compaction(0, 0, "2026-02-02 00:00:00.0", reasoning="strip"),
@@ -242,7 +242,7 @@ def test_a_shortened_event_keeps_its_metadata_and_its_text():
         {},
     ],
 )
-def test_what_has_another_shape_says_nothing(policies):
+def test_compaction_with_malformed_policies_is_ignored(policies):
     kinds = turns(1)
     ((_, _, kinds_left),) = summarize_turns(*kinds, make_compaction(0, 0, **policies))
     assert kinds_left == kinds

@@ -88,7 +88,7 @@ REASONS = [outcome.reason for outcome in OUTCOMES if isinstance(outcome, Cancell
         ),
     ],
 )
-def test_the_demo_shows_all(name, expected, actual):
+def test_demo_has_every_kind_reason_and_answer_type(name, expected, actual):
     missing = sorted(map(str, expected - actual))
     assert not missing, f"the demo (jpweb/store/jp_files/demo) lacks {name}: {', '.join(missing)}"
 
@@ -97,7 +97,7 @@ def test_the_demo_shows_a_reason_of_another_version():
     assert any(isinstance(reason, UnknownReason) for reason in REASONS)
 
 
-def test_one_element_is_unknown_and_one_broken():
+def test_demo_has_one_unknown_and_one_broken_element():
     odd = [element for element in ALL if element.kind is None]
     assert [(type(element.body), element.tag) for element in odd] == [
         (UnknownEvent, "weather_report"),
@@ -124,7 +124,7 @@ def folder_of(word) -> Any:
     return match
 
 
-def test_a_legacy_question_shares_its_id_and_both_pairs_are_told_apart():
+def test_demo_legacy_questions_with_one_id_have_separate_answers():
     inquiries = outline.build_outline(elements(folder_of("old-and-odd"))).list_inquiries()
     legacy = [
         inquiry for inquiry, _ in inquiries if inquiry.inquiry_request.id.endswith(".apply_changes")

@@ -58,12 +58,12 @@ def test_a_missing_field_is_named(read):
         read({}, "key")
 
 
-def test_what_is_optional_may_be_absent():
+def test_optional_event_fields_may_be_absent():
     assert event_kind.read_mapping({}, "key") == {}
     assert event_kind.read_optional_text({}, "key") is None
     assert event_kind.read_optional_text({"key": None}, "key") is None
     assert event_kind.read_flag({}, "key", default=True) is True
 
 
-def test_every_error_of_the_package_is_a_stream_error():
+def test_malformed_element_is_a_stream_error():
     assert issubclass(MalformedElement, StreamError)

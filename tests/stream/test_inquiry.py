@@ -83,7 +83,7 @@ def test_an_unknown_reason_is_kept_verbatim():
 
 @given(strategies.texts)
 @settings(deadline=None)
-def test_any_reason_comes_back_verbatim(tag):
+def test_cancellation_reason_tag_round_trips(tag):
     assert read_reason(tag).tag == tag
 
 
@@ -119,7 +119,7 @@ def test_a_response_is_written_tagged_outcome_first():
         ({"id": 1, "answer": 1}, "“id” must be a string"),
     ],
 )
-def test_a_response_that_says_nothing_is_broken_and_says_why(fields, message):
+def test_inquiry_response_without_outcome_is_broken(fields, message):
     body = response(**fields).body
     assert isinstance(body, BrokenEvent)
     assert message in body.problem
@@ -161,7 +161,7 @@ def test_a_full_question_is_written_in_the_order_of_the_rfd():
         (InquirySource(SourceTag.OTHER, "cron"), {"source": "other", "name": "cron"}),
     ],
 )
-def test_a_source_names_who_asks(source, wire):
+def test_inquiry_source_names_the_asker(source, wire):
     assert source.to_fields() == wire
     assert request(wire).kind.source == source
     assert (

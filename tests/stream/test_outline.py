@@ -64,7 +64,7 @@ def states(*kinds) -> Any:
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_every_event_has_exactly_one_place(elements):
+def test_outline_places_every_event_once(elements):
     placed = list_placed(outline.build_outline(elements))
     places = [
         (i, part) for i, element in enumerate(elements) for part in range(len(element.events) or 1)
@@ -79,7 +79,7 @@ def test_every_event_has_exactly_one_place(elements):
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_items_stand_in_stream_order_within_their_turn(elements):
+def test_outline_items_are_in_stream_order_within_a_turn(elements):
     for turn in outline.build_outline(elements).turns:
         firsts = [item.first for item in turn.items]
         assert firsts == sorted(firsts)
@@ -88,7 +88,7 @@ def test_items_stand_in_stream_order_within_their_turn(elements):
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_the_first_element_of_an_item_stands_where_it_does(elements):
+def test_outline_item_position_is_that_of_its_first_element(elements):
     for turn in outline.build_outline(elements).turns:
         for item in turn.items:
             assert item.elements[0].position == item.first
@@ -116,7 +116,7 @@ def test_a_tool_call_holds_its_inquiries_and_its_result():
     assert (reply.first, positions(reply), reply.orphan) == (5, [5], False)
 
 
-def test_an_open_call_holds_what_is_there():
+def test_open_call_has_its_inquiries_so_far():
     assert positions(items(make_call("c"))[0]) == [0]
     assert positions(items(make_call("c"), make_inquiry("c.q.1"))[0]) == [0, 1]
     assert positions(items(make_call("c"), make_inquiry("c.q.1"), make_answer("c.q.1"))[0]) == [
@@ -162,7 +162,7 @@ def test_the_name_of_the_tool_decides_where_the_id_does_not():
     assert inquiries(*kinds) == [("inq_1", 0)]
 
 
-def test_the_last_running_call_takes_what_nothing_else_decides():
+def test_outline_assigns_other_inquiries_to_the_last_running_call():
     kinds = (
         make_call("a"),
         make_call("b"),
@@ -184,7 +184,7 @@ def make_noted_question(tool_call_id) -> Any:
     return make_element(make_inquiry("b.q.1"), metadata={"jpweb": {"tool_call_id": tool_call_id}})
 
 
-def test_what_jpweb_noted_wins_over_everything_else():
+def test_outline_assigns_an_inquiry_to_its_noted_call_first():
     assert inquiries(make_call("a"), make_call("b"), make_noted_question("a")) == [("b.q.1", 0)]
     assert inquiries(
         make_call("a"), make_result("a"), make_call("b"), make_noted_question("a")
@@ -217,7 +217,7 @@ def test_a_response_to_nothing_is_an_orphan(orphaned):
     assert entry.orphan
 
 
-def test_unknown_and_broken_elements_stand_alone():
+def test_unknown_and_broken_elements_are_standalone_items():
     kinds = (raw({"type": "weather"}), raw({"type": "tool_call_response", "id": "c"}))
     item_list = items(make_call("c"), *kinds)
     assert [type(item) for item in item_list] == [ToolCall, StandaloneItem, StandaloneItem]
@@ -325,7 +325,7 @@ def test_a_question_id_that_is_no_text_is_not_used():
     assert group_elements(odd, ask("r", "x")) == [["q", "r"]]
 
 
-def test_many_calls_and_questions_are_told_apart_in_a_moment():
+def test_outline_assigns_300_inquiries_to_their_calls():
     calls = [make_call(f"c{n}") for n in range(300)]
     pairs = inquiries(*calls, *(make_inquiry(f"c{n}.q.1") for n in range(300)))
     assert [first for _, first in pairs] == list(range(300))
@@ -359,7 +359,7 @@ def test_a_census_counts_the_same_stream():
 
 @given(strategies.streams | strategies.questionings)
 @settings(deadline=None, max_examples=choose_size(20, 80))
-def test_what_was_asked_is_what_the_whole_outline_says_of_it(elements):
+def test_inquiry_outline_equals_the_inquiries_of_the_full_outline(elements):
     full_outline = outline.build_outline(elements)
     partial_elements = [read_partial(element.raw) for element in elements]
     sparse = outline.build_inquiry_outline(

@@ -40,12 +40,12 @@ def elements(ds) -> Any:
     return [wire.read_element(text) for text in wire.split_array(data(ds))]
 
 
-def test_the_workspace_holds_these_conversations():
+def test_real_workspace_has_the_listed_conversations():
     assert {path.parent.name.split("-")[0] for path in FOLDER.glob("*/events.json")} == set(COUNTS)
 
 
 @pytest.mark.parametrize("ds", COUNTS)
-def test_the_bytes_come_back(ds):
+def test_real_workspace_files_round_trip(ds):
     assert wire.join_array([element.raw for element in elements(ds)]).encode() == data(ds)
 
 
@@ -57,13 +57,13 @@ def test_the_counts_are_those_of_the_storage_document(ds):
 
 
 @pytest.mark.parametrize("ds", COUNTS)
-def test_nothing_is_unknown_or_broken(ds):
+def test_real_workspace_has_no_unknown_or_broken_elements(ds):
     odd = [e.body for e in elements(ds) if isinstance(e.body, UnknownEvent | BrokenEvent)]
     assert odd == []
 
 
 @pytest.mark.parametrize("ds", COUNTS)
-def test_what_jp_wrote_is_written_alike(ds):
+def test_real_workspace_elements_are_written_as_by_jp(ds):
     """But for legacy answers, flattened config and old content, which change their form."""
     for element in elements(ds):
         assert isinstance(element.body, ConversationEvent)
@@ -78,7 +78,7 @@ def test_anchors_are_all_different(ds):
     assert len(set(make_anchors(elements(ds)))) == COUNTS[ds][0]
 
 
-def test_every_inquiry_is_under_the_tool_call_that_its_id_names():
+def test_real_workspace_inquiries_belong_to_the_calls_of_their_ids():
     pairs = [pair for ds in COUNTS for pair in outline.build_outline(elements(ds)).list_inquiries()]
     assert len(pairs) == 57
     assert [call and call.call.id for _, call in pairs] == [

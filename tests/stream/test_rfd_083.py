@@ -73,7 +73,7 @@ def test_a_question_with_exclusive_true_and_persistence_none_round_trips():
 
 
 @pytest.mark.parametrize("tag", sorted(KINDS))
-def test_only_the_four_kinds_of_a_conversation_are_provider_visible(tag):
+def test_provider_visible_kinds_are_chat_and_tool_calls(tag):
     allowed_tags = {"chat_request", "chat_response", "tool_call_request", "tool_call_response"}
     assert (tag in allowed_tags) == KINDS[tag].PROVIDER_VISIBLE
 
@@ -96,6 +96,6 @@ def test_provider_gets_each_tool_call_directly_followed_by_its_result():
     ]
 
 
-def test_an_inquiry_at_the_tail_is_not_what_a_provider_sees_last():
+def test_visible_events_omit_a_last_inquiry():
     elements = stream(ChatRequest("Hi", {"type": "object"}), make_call("c"), make_inquiry("c.q.1"))
     assert list_visible_events(elements)[-1].kind == make_call("c")

@@ -81,7 +81,7 @@ def test_step_1_drops_events_before_the_first_message():
     ]  # fmt: skip
 
 
-def test_step_1_does_nothing_where_nobody_spoke():
+def test_step_1_changes_nothing_without_messages():
     assert list_changes(START, REPLY) == []
 
 
@@ -127,7 +127,7 @@ def test_steps_4_and_5_drop_halves_of_inquiries():
     assert list_changes(*kinds) == [(4, "removed", 3), (5, "removed", 4)]
 
 
-def test_of_one_question_and_two_answers_the_first_answer_stays():
+def test_repair_keeps_the_first_of_two_answers():
     kinds = (
         START,
         SAYS,
@@ -180,7 +180,7 @@ def test_a_broken_turn_start_opens_the_first_turn_and_is_kept():
     ]  # fmt: skip
 
 
-def test_a_legacy_element_stands_where_a_message_could():
+def test_repair_treats_a_legacy_element_as_a_message():
     assert list_changes(REPLY, PAIR) == [(1, "removed", 0), (3, "inserted", 1), (7, "inserted", 1)]
     assert tags(PAIR, make_result("c"), REPLY) == [
         "turn_start", "legacy_pair", "tool_call_response", "chat_response"
@@ -252,7 +252,7 @@ def _said(elements) -> Any:
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_repair_keeps_what_is_no_event_and_changes_nothing_else(elements):
+def test_repair_keeps_unknown_broken_and_legacy_elements(elements):
     result = sanitize_stream(elements)
     id_counts = Counter(map(id, result.elements))
     for element in elements:
@@ -289,7 +289,7 @@ def test_an_answer_before_its_question_is_none():
     assert types == [InquiryRequest, InquiryResponse]
 
 
-def test_an_untimed_event_gives_what_is_inserted_the_epoch():
+def test_inserted_event_beside_an_untimed_one_has_the_epoch():
     untimed = raw({"type": "chat_response", "timestamp": "then", "message": "Hi"})
     assert sanitize_stream([untimed]).elements[0].events[0].timestamp == "1970-01-01 00:00:00.0"
     assert make_element(START).tag == "turn_start"

@@ -39,7 +39,7 @@ class Whisper(EventKindBase):
         return {}
 
 
-def test_the_list_of_what_a_provider_sees_is_complete():
+def test_provider_visible_kinds_are_those_listed():
     assert {tag for tag, kind in KINDS.items() if kind.PROVIDER_VISIBLE} == SEEN
 
 

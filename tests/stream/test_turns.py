@@ -63,7 +63,7 @@ def test_events_before_the_first_turn_start_are_turn_0():
     assert edges(SAYS, REPLY, START, SAYS) == [(0, 2), (2, 4)]
 
 
-def test_each_of_two_adjacent_turn_starts_opens_a_turn():
+def test_turn_starts_that_are_adjacent_open_two_turns():
     assert edges(START, START, SAYS) == [(0, 1), (1, 3)]
 
 
@@ -101,12 +101,12 @@ def test_a_response_belongs_to_the_request_of_its_id():
     )
 
 
-def test_two_legacy_requests_and_one_response_pair_the_first():
+def test_legacy_response_pairs_with_the_first_of_two_requests():
     assert pairs(make_inquiry("c.q"), make_answer("c.q"), make_inquiry("c.q")) == ({0: 1}, set())
     assert pairs(make_inquiry("c.q"), make_inquiry("c.q"), make_answer("c.q")) == ({0: 2}, set())
 
 
-def test_one_legacy_request_and_two_responses_leave_an_orphan():
+def test_legacy_request_with_two_responses_leaves_an_orphan():
     assert pairs(make_inquiry("c.q"), make_answer("c.q"), make_answer("c.q")) == ({0: 1}, {2})
 
 
@@ -203,7 +203,7 @@ def test_a_complete_stream_has_nothing_unfinished(kinds):
     "kinds",
     [(START, SAYS), (START,), (SAYS, make_call("a"), make_result("a")), (REPLY, START, SAYS)],
 )
-def test_without_an_open_call_the_provider_is_asked(kinds):
+def test_turn_phase_without_an_open_call_is_streaming(kinds):
     assert phase(*kinds) == Streaming()
 
 
@@ -237,7 +237,7 @@ def test_an_open_question_of_an_open_call_waits_for_input():
     ]
 
 
-def test_a_question_whose_call_has_ended_waits_for_nothing():
+def test_turn_phase_ignores_questions_of_ended_calls():
     assert phase(SAYS, make_call("a"), make_inquiry("a.q"), make_result("a")) == Streaming()
     assert open_calls(
         SAYS, make_call("a"), make_inquiry("a.q"), make_result("a"), make_call("b")
@@ -274,7 +274,7 @@ def test_call_of_an_inquiry_is_found_at_its_dots_however_many_calls_run(inquiry_
 
 @given(strategies.tangles)
 @settings(deadline=None)
-def test_what_is_unfinished_is_the_last_turn_where_it_is_incomplete(elements):
+def test_find_unfinished_turn_returns_the_last_turn_when_incomplete(elements):
     unfinished_turn = find_unfinished_turn(elements)
     last = split_turns(elements)[-1:]
     halted = [turn for turn in last if is_turn_incomplete(elements, turn)]

@@ -94,7 +94,7 @@ def test_the_table_names_every_route():
 
 
 @pytest.mark.parametrize("name", ROUTES)
-def test_every_view_carries_its_rule(name: str):
+def test_views_have_the_access_rule_of_their_route(name: str):
     view: Any = VIEWS[name].callback
     assert view.access_rule == ROUTES[name].rule
 
@@ -108,7 +108,7 @@ def undone() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", ROUTES)
-def test_everybody_gets_what_their_role_gives(world: World, name: str):
+def test_access_follows_the_role_of_the_person(world: World, name: str):
     route, url = ROUTES[name], make_address(name, world)
     for person_name in EVERYBODY:
         with undone():
@@ -121,7 +121,7 @@ def test_everybody_gets_what_their_role_gives(world: World, name: str):
             assert location.startswith("/sign-in")
 
 
-def test_what_is_barred_looks_like_what_is_missing(world: World):
+def test_forbidden_pages_look_like_missing_ones(world: World):
     for person_name in ("outsider", "rival", "anonymous"):
         client = world.client(person_name)
         for name in KEYED:
@@ -178,7 +178,7 @@ def test_a_form_of_another_site_is_refused(world: World):
         assert (world.question.state, world.prompt.state) == ("open", "open"), name
 
 
-def test_a_form_of_our_own_page_is_taken(world: World):
+def test_csrf_accepts_a_form_of_an_own_page(world: World):
     client = signed_in(world.people["owner"], csrf=True)
     page = client.get(make_address("conversation", world))
     token = str(page.context["csrf_token"])
@@ -205,7 +205,7 @@ def test_a_page_without_a_key_is_linked_from_another_page(world: World):
     assert paths - linked_paths == set()
 
 
-def test_a_missing_page_is_told_in_our_own_words(db: None):
+def test_missing_page_returns_404_with_its_own_text(db: None):
     response = Client().get("/no/such/page")
     assert response.status_code == 404
     assert "or you don't have access" in response.content.decode()

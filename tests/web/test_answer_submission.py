@@ -66,7 +66,7 @@ async def fresh(row: Inquiry) -> Inquiry:
     return await run_in_db_thread(inquiries.get_inquiry, row.pk)
 
 
-async def test_who_may_answer_settles_it_over_the_socket(shared_world: World):
+async def test_socket_answer_settles_the_question(shared_world: World):
     name = "responder"
     async with page(shared_world, name) as client_page:
         await client_page.sends(shared_world.question, "true")
@@ -83,7 +83,7 @@ async def test_who_may_answer_settles_it_over_the_socket(shared_world: World):
     assert last.tag == "inquiry_response"
 
 
-async def test_a_question_that_is_not_there_is_not_found(shared_world: World):
+async def test_socket_answer_to_a_missing_question_returns_404(shared_world: World):
     async with page(shared_world, "owner") as client_page:
         await client_page.sends(2**40, "true")
         assert await client_page.is_told() == {"reply": 7, "status": 404}
@@ -98,7 +98,7 @@ def _bar() -> None:
 
 
 @pytest.mark.parametrize("end", [_forget, _bar], ids=["session", "person"])
-async def test_a_sign_in_that_ended_unheard_answers_nothing(shared_world: World, end: Any):
+async def test_socket_answer_of_an_ended_sign_in_is_refused(shared_world: World, end: Any):
     async with page(shared_world, "responder") as client_page:
         await run_in_db_thread(end)
         await client_page.sends(shared_world.question, "true")
@@ -106,7 +106,7 @@ async def test_a_sign_in_that_ended_unheard_answers_nothing(shared_world: World,
     assert (await fresh(shared_world.question)).state == OPEN
 
 
-async def test_who_was_removed_while_the_page_was_open_answers_nothing(shared_world: World):
+async def test_socket_answer_of_a_removed_member_is_refused(shared_world: World):
     async with page(shared_world, "responder") as client_page:
         await run_in_db_thread(_remove, shared_world)
         await client_page.sends(shared_world.question, "true")
@@ -158,7 +158,7 @@ async def test_a_page_whose_answer_fails_is_forgotten(
 @pytest.mark.parametrize(
     "fields", [{"answer": "true", "number": 7}, {"questions": [], "inbox": True}]
 )
-async def test_a_page_that_was_loaded_by_somebody_else_is_sent_away(
+async def test_socket_of_a_page_loaded_by_another_person_is_closed(
     shared_world: World, fields: dict[str, Any]
 ):
     message = {"person": shared_world.people["owner"].pk} | fields
@@ -178,7 +178,7 @@ async def test_a_page_that_says_whose_it_is_may_answer(shared_world: World):
         assert (await client_page.is_told())["status"] == 200
 
 
-async def test_what_does_not_fit_stays_open_and_is_given_back(shared_world: World):
+async def test_socket_answer_that_is_invalid_returns_the_card_with_an_error(shared_world: World):
     async with page(shared_world, "responder") as client_page:
         await client_page.sends(shared_world.question, "perhaps")
         reply = await client_page.is_told()
@@ -189,7 +189,7 @@ async def test_what_does_not_fit_stays_open_and_is_given_back(shared_world: Worl
     assert (await fresh(shared_world.question)).state == OPEN
 
 
-async def test_the_second_is_told_who_was_first_and_keeps_the_text(shared_world: World):
+async def test_socket_answer_that_loses_names_the_first_and_keeps_its_text(shared_world: World):
     row = await run_in_db_thread(making.question, shared_world.run, Text(), "Name?")
     async with page(shared_world, "owner") as first, page(shared_world, "responder") as second:
         await first.sends(row, "Rose")
@@ -235,9 +235,7 @@ async def test_a_secret_never_takes_the_socket(shared_world: World):
         {"answer": "true", "number": 1, "question": [1]},
     ],
 )
-async def test_what_no_page_of_ours_says_closes_the_page(
-    shared_world: World, message: dict[str, Any]
-):
+async def test_socket_closes_on_malformed_messages(shared_world: World, message: dict[str, Any]):
     async with page(shared_world, "owner") as client_page:
         await client_page.line.send_to(text_data=json.dumps(message))
         assert await client_page.is_closed() == 4400
@@ -256,7 +254,7 @@ async def test_an_answer_counts_for_the_turn_where_that_was_ticked(
     )
 
 
-async def test_an_answer_whose_socket_goes_after_the_commit_is_published(
+async def test_socket_answer_is_published_when_its_socket_closes_meanwhile(
     shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     committed, is_gone = asyncio.Event(), asyncio.Event()

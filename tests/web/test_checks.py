@@ -6,7 +6,7 @@ from django.core.management.base import SystemCheckError
 from pytest_django import Settings
 
 
-def test_a_provider_that_nobody_wrote_is_told_at_the_start(settings: Settings):
+def test_check_reports_an_unknown_provider(settings: Settings):
     call_command("check")
     settings.PROVIDER = "gpt-17"
     with pytest.raises(SystemCheckError, match="which is not a provider"):

@@ -26,7 +26,7 @@ def test_parse_number_of_other_text_is_none(text: str | None):
 
 
 @given(st.text())
-def test_no_text_raises(text: str):
+def test_parse_number_accepts_any_text(text: str):
     number = converters.parse_number(text)
     assert number is None or 0 <= number <= converters.MAX_POSITION
 

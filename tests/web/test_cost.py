@@ -74,7 +74,7 @@ def test_a_list_of_a_hundred_takes_no_more_queries_and_weighs_little(world: Worl
     assert len(response.content) < 120_000
 
 
-def test_the_queries_of_a_page_do_not_grow_with_its_conversation(world: World):
+def test_page_queries_do_not_grow_with_the_conversation(world: World):
     client = signed_in(world.people["owner"])
     address = f"/conversations/{world.conversation.pk}?at=2"
     grow_conversation(world, 5)

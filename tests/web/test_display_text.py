@@ -25,7 +25,7 @@ def render_template(template: str, **values: Any) -> str:
         (timedelta(days=2), "2\xa0days ago"),
     ],
 )
-def test_what_is_near_is_told_by_its_age(age: timedelta, expected: str):
+def test_timestamp_of_a_recent_time_shows_its_age(age: timedelta, expected: str):
     at = timezone.now() - age
     (tag,) = [
         t for t in parse_page(render_template("{% timestamp at %}", at=at)) if t.tag == "time"
@@ -37,7 +37,7 @@ def test_what_is_near_is_told_by_its_age(age: timedelta, expected: str):
 @pytest.mark.parametrize(
     "at", [timezone.now() + timedelta(days=1), datetime(2020, 5, 6, 7, 8, tzinfo=UTC)]
 )
-def test_what_is_far_or_to_come_is_told_by_its_date(at: datetime):
+def test_timestamp_of_an_old_or_future_time_shows_its_date(at: datetime):
     assert f"{at:%H:%M}" in parse_page(render_template("{% timestamp at %}", at=at)).text
     assert render_template("{% timestamp at %}", at=None).strip() == ""
 
@@ -71,14 +71,14 @@ def test_a_first_line_fits_its_summary():
     assert jpweb_text.first_line("x" * 500) == "x" * 140 + "…"
 
 
-def test_a_state_that_nobody_knows_is_shown_by_its_tag():
+def test_unknown_state_is_shown_by_its_tag():
     tag = parse_page(render_template('{% state_badge "novel" "<b>" %}')).find_one(
         **{"data-outcome": "novel"}
     )
     assert (tag["data-reason"], "novel" in tag.text) == ("<b>", True)
 
 
-def test_a_question_that_is_open_was_decided_by_nobody():
+def test_decider_text_of_an_open_question_is_empty():
     assert jpweb_labels.decider_text(Inquiry(decided_by="person", decider_name="Ada")) == ""
 
 

@@ -25,7 +25,7 @@ def invite(world: World, **data: Any) -> Any:
     return post(world, f"/workspaces/{world.home.pk}/people/invite", **data)
 
 
-def shown_link(response: Any) -> str:
+def read_link(response: Any) -> str:
     return parse_page(response).find_one(**{"data-link": ""}).text
 
 
@@ -55,7 +55,7 @@ def test_the_page_lists_who_is_here_the_highest_role_first(world: World):
 def test_an_invitation_shows_a_link_once_and_it_works(world: World):
     response = invite(world, name="Eve <b>", role="20")
     assert "no-store" in response["Cache-Control"]
-    data = {"code": code_of(shown_link(response), "join"), "do": "join"}
+    data = {"code": code_of(read_link(response), "join"), "do": "join"}
     assert "Eve <b>" not in roles(world)
     visitor = Client()
     assert visitor.post("/join", data)["Location"] == "/"
@@ -88,7 +88,7 @@ def test_invite_of_an_existing_and_a_new_name_answers_alike(world: World):
 
 
 def test_withdraw_of_an_invitation_ends_its_link(world: World):
-    code = code_of(shown_link(invite(world, name="Eve", role="10")), "join")
+    code = code_of(read_link(invite(world, name="Eve", role="10")), "join")
     client = world.client("owner")
     path = f"/workspaces/{world.home.pk}/people"
     invited = parse_page(client.get(path)).find_one(name="invitation")["value"]
@@ -127,11 +127,11 @@ def test_a_new_link_for_a_member_works(world: World):
     response = post(world, f"/memberships/{world.member('reader').pk}/link")
     assert "no-store" in response["Cache-Control"]
     visitor = Client()
-    visitor.post("/sign-in", {"code": shown_link(response)})
+    visitor.post("/sign-in", {"code": read_link(response)})
     assert "Reader" in parse_page(visitor.get("/")).text
 
 
-def test_no_link_for_who_is_also_elsewhere(world: World):
+def test_sign_in_link_of_a_member_of_other_workspaces_is_refused(world: World):
     Membership.objects.create(
         person=world.people["reader"], workspace=world.other_home, role=Role.READER
     )
@@ -190,7 +190,7 @@ def test_page_leads_to_the_changes_of_roles_in_its_workspace(world: World):
 
 
 @pytest.mark.parametrize("role", ["", "25", "x", "9" * 5000])
-def test_a_role_that_is_none_changes_nothing(world: World, role: str):
+def test_change_role_to_an_invalid_role_is_refused(world: World, role: str):
     before = roles(world)
     response = post(world, f"/memberships/{world.member('reader').pk}/role", role=role)
     assert response.status_code == 302
@@ -207,13 +207,13 @@ def test_the_last_owner_stays(world: World, action: str, data: dict[str, str]):
 
 
 @pytest.mark.parametrize(("action", "data"), [("role", {"role": "10"}), ("remove", {})])
-def test_an_owner_may_go_where_another_stays(world: World, action: str, data: dict[str, str]):
+def test_owner_can_leave_when_another_owner_stays(world: World, action: str, data: dict[str, str]):
     making.person("second", Role.OWNER, world.home)
     post(world, f"/memberships/{world.member('owner').pk}/{action}", **data)
     assert roles(world).get("owner", 0) < Role.OWNER
 
 
-def test_who_is_removed_is_an_outsider_at_once(world: World):
+def test_removed_member_loses_access_at_once(world: World):
     client = world.client("reader")
     assert client.get(f"/conversations/{world.conversation.pk}").status_code == 200
     post(world, f"/memberships/{world.member('reader').pk}/remove")
@@ -222,7 +222,7 @@ def test_who_is_removed_is_an_outsider_at_once(world: World):
 
 
 @pytest.mark.parametrize(("action", "data"), [("role", {"role": "30"}), ("remove", {})])
-def test_page_says_of_a_member_removed_meanwhile_that_they_are_gone(
+def test_people_page_reports_a_member_removed_meanwhile(
     world: World, action: str, data: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ):
     get_membership = accounts.get_membership
@@ -240,7 +240,7 @@ def test_page_says_of_a_member_removed_meanwhile_that_they_are_gone(
     assert "Removed" not in page.text
 
 
-def test_the_refusal_is_told_on_the_next_page(world: World):
+def test_people_page_shows_the_refusal_after_the_redirect(world: World):
     client = world.client("owner")
     response = client.post(f"/memberships/{world.member('owner').pk}/remove")
     assert "needs at least one owner" in parse_page(client.get(response["Location"])).text
@@ -266,7 +266,7 @@ def test_unknown_write_policy_is_refused(world: World, writing: str):
     assert "Choose one of the options" in page.text
 
 
-def test_not_to_write_is_a_choice(world: World):
+def test_writing_can_be_turned_off(world: World):
     client = world.client("owner")
     address = f"/workspaces/{world.home.pk}/writing"
     page = parse_page(client.post(address, {"writing": "off"}, follow=True))

@@ -96,7 +96,7 @@ def test_a_decline_without_a_note_says_nothing_of_one(world: World):
 
 @pytest.mark.parametrize("htmx", [True, False])
 @pytest.mark.parametrize("action", ["answer", "decline"])
-def test_who_sends_again_what_had_arrived_is_told_so(world: World, action: str, htmx: bool):
+def test_repeated_answer_is_reported_as_already_received(world: World, action: str, htmx: bool):
     row = making.question(world.run, Text(), "Name?")
     assert post(world, row, "answer", answer="Rose", htmx=htmx).status_code in (200, 302)
     response = post(world, row, action, answer="Rose", note="Rose", htmx=htmx)
@@ -107,7 +107,7 @@ def test_who_sends_again_what_had_arrived_is_told_so(world: World, action: str, 
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_what_does_not_fit_comes_back_with_the_reason(world: World, htmx: bool):
+def test_invalid_answer_returns_the_card_with_the_reason(world: World, htmx: bool):
     row = making.question(world.run, Select((Option("red"), Option("blue"))), "Which?")
     response = post(world, row, "answer", answer="green", htmx=htmx)
     page = parse_page(response)
@@ -163,7 +163,7 @@ def test_a_default_that_begins_with_a_line_break_keeps_it(world: World):
 
 @pytest.mark.parametrize("htmx", [True, False])
 @pytest.mark.parametrize("action", ["answer", "decline"])
-def test_the_loser_of_a_race_sees_who_was_first(world: World, action: str, htmx: bool):
+def test_answer_that_loses_a_race_names_the_first_person(world: World, action: str, htmx: bool):
     row = making.question(world.run, Text(), "Name?")
     making.settle(row, Answered("Rose"), making.decider(world.people["owner"]))
     field_name = {"answer": "answer", "decline": "note"}[action]
@@ -187,7 +187,7 @@ def test_an_empty_secret_is_refused_and_stays_open(world: World, htmx: bool):
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_secret_never_comes_back(
+def test_refused_secret_is_not_in_the_response(
     world: World,
     htmx: bool,
     caplog: pytest.LogCaptureFixture,
@@ -232,7 +232,7 @@ def test_a_question_of_jp_is_refused_in_words(world: World, action: str):
     assert "managed by jp" in parse_page(response).find_one(role="alert").text
 
 
-def test_a_race_between_the_look_and_the_record_is_told_too(
+def test_answer_that_loses_while_recording_returns_409(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
     async def second(_key: int, _typed: str, _by: Any, **_more: Any) -> Inquiry:
@@ -242,7 +242,7 @@ def test_a_race_between_the_look_and_the_record_is_told_too(
     assert post(world, world.question, "answer", answer="true").status_code == 409
 
 
-def test_everything_that_waits_is_listed_oldest_first_for_who_may_answer(world: World):
+def test_questions_page_lists_open_questions_oldest_first(world: World):
     second = making.question(world.run, Text(), "Name?")
     secret = making.question(world.run, Secret(), "Passphrase?")
     page = parse_page(world.client("responder").get("/questions"))
@@ -309,7 +309,7 @@ def test_a_card_shows_the_last_messages_before_its_question_and_the_call(world: 
     assert "Where to?" in page.text
 
 
-def test_every_form_has_its_token_and_works_without_scripts(world: World):
+def test_question_forms_have_csrf_tokens_and_work_without_scripts(world: World):
     page = parse_page(world.client("responder").get("/questions"))
     (form,) = [tag for tag in page if tag.get("action") == f"/questions/{world.question.pk}/answer"]
     assert form["method"] == "post"
@@ -331,7 +331,7 @@ def test_enter_in_the_checkbox_beside_the_buttons_answers_nothing(world: World):
     assert {"disabled", "hidden"} <= set(first)
 
 
-def test_what_ended_unasked_and_what_one_decided_are_listed(world: World):
+def test_questions_page_lists_lost_questions_and_own_answers(world: World):
     own_row = making.settle(
         world.question, Answered(True), making.decider(world.people["responder"])
     )
@@ -346,7 +346,7 @@ def test_what_ended_unasked_and_what_one_decided_are_listed(world: World):
     assert [t["data-reason"] for t in owner_page if t.get("class") == "row"] == ["lost"]
 
 
-def test_an_answer_type_that_nobody_knows_can_be_declined(world: World):
+def test_question_of_an_unknown_answer_type_can_be_declined(world: World):
     Inquiry.objects.filter(pk=world.question.pk).update(answer_type="colour")
     page = parse_page(world.client("responder").get("/questions"))
     assert "colour" in page.text

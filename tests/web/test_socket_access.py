@@ -43,7 +43,7 @@ RIGHTS = {
 }
 
 
-def test_the_table_names_every_socket_and_everybody():
+def test_socket_access_table_covers_all_routes_and_people():
     assert [str(route.pattern) for route in routing.routes] == ["ws"]
     assert set(RIGHTS) == set(EVERYBODY)
 

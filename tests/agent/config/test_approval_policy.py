@@ -69,7 +69,7 @@ def test_a_gate_of_a_servers_tool_is_shown_with_the_server(toml: str):
     "toml", ['run = "unattended"', 'result = "skip"', 'detached = "auto"', 'detached.run = "auto"']
 )
 @pytest.mark.parametrize("source_toml", [LOCAL, SERVED])
-def test_the_defaults_of_all_tools_count(toml: str, source_toml: str):
+def test_trust_item_includes_defaults_of_all_tools(toml: str, source_toml: str):
     source = entry("", source_toml) + (SERVER if source_toml == SERVED else "")
     defaults = f'[conversation.tools."*"]\n{toml}\n'
     items_by_name = {
@@ -88,7 +88,7 @@ def test_the_defaults_of_all_tools_count(toml: str, source_toml: str):
         ('target = {system_prompt = "x"}', 'target = {system_prompt = "say yes"}'),
     ],
 )
-def test_a_change_of_what_is_not_shown_is_told_to_be_one(before: str, after: str):
+def test_trust_item_marks_a_change_of_values_not_shown(before: str, after: str):
     first, second = (
         read_single_item(entry(QUESTION + before)),
         read_single_item(entry(QUESTION + after)),
@@ -126,7 +126,7 @@ def built_ins(text: str) -> list[str]:
         'detached.tool = "defaults"',
     ],
 )
-def test_a_built_in_whose_gates_are_opened_is_asked_about(toml: str):
+def test_built_in_tool_with_opened_gates_is_a_trust_item(toml: str):
     text = f"[conversation.tools.ask_user]\n{toml}"
     assert built_ins(text) == ["ask_user"]
     assert read_single_item(text).runs == ""
@@ -183,7 +183,7 @@ def load_layered(text: str, above: str) -> tuple[Configuration, Configuration]:
     )
 
 
-def test_what_an_owner_types_needs_no_further_trust():
+def test_gates_in_owner_overrides_need_no_trust():
     text = entry("")
     configuration, files = load_layered(text, OWNERS)
     assert configuration.tools["t"].run is Mode.UNATTENDED
@@ -193,7 +193,7 @@ def test_what_an_owner_types_needs_no_further_trust():
     assert item == read_single_item(text)
 
 
-def test_what_an_owner_types_hides_nothing_that_a_file_says():
+def test_owner_overrides_leave_trust_items_of_files_unchanged():
     configuration, files = load_layered(
         entry('run = "unattended"'), 'conversation.tools.t.run = "ask"'
     )
@@ -213,12 +213,12 @@ def test_what_an_owner_types_hides_nothing_that_a_file_says():
         "assistant.name = 'x'",
     ],
 )
-def test_what_says_nothing_of_gates_stays_as_it_is(text: str):
+def test_remove_gates_keeps_a_layer_without_gates(text: str):
     layer = Layer("o", tomllib.loads(text))
     assert remove_gates(layer) == layer
 
 
-def test_two_tools_of_one_command_are_shown_with_their_own_gates():
+def test_trust_items_of_one_command_show_gates_per_tool():
     items = list_trust_items(
         read_configuration(
             f"[conversation.tools.a]\n{LOCAL}[conversation.tools.b]\n{LOCAL}run = 'edit'"

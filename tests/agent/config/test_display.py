@@ -8,12 +8,12 @@ from jpweb.agent.config import display
 
 
 @given(st.text(alphabet=st.characters()))
-def test_what_is_shown_is_on_one_line_and_can_be_seen(text: str):
+def test_escape_invisible_returns_one_printable_line(text: str):
     assert display.escape_invisible(text).isprintable()
 
 
 @given(st.text(), st.text())
-def test_two_texts_never_look_the_same(first: str, second: str):
+def test_escape_invisible_of_different_texts_differs(first: str, second: str):
     assert (display.escape_invisible(first) == display.escape_invisible(second)) is (
         first == second
     )
@@ -61,5 +61,5 @@ def test_values_are_cut_where_they_are_long():
         ("", ""),
     ],
 )
-def test_an_address_is_shown_without_what_may_be_a_key(address: str, expected: str):
+def test_mask_url_hides_possible_keys(address: str, expected: str):
     assert display.mask_url(address) == expected

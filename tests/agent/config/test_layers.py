@@ -27,7 +27,7 @@ TABLES = st.dictionaries(KEYS, VALUES, max_size=3)
 
 
 @given(VALUES, VALUES)
-def test_what_is_said_above_counts(below: Any, above: Any):
+def test_merge_values_prefers_the_upper_layer(below: Any, above: Any):
     result = merge_values(below, above)
     assert merge_values(result, above) == result
     assert merge_values(below, result) == result
@@ -50,7 +50,7 @@ def agree(*values: Any) -> bool:
 
 
 @given(TABLES, TABLES, TABLES)
-def test_how_layers_are_grouped_makes_no_difference(first: Any, second: Any, third: Any):
+def test_merge_values_is_associative(first: Any, second: Any, third: Any):
     """Where a key is a table here and a value there, the value cuts off what is below it."""
     if agree(first, second, third):
         assert merge_values(merge_values(first, second), third) == merge_values(
@@ -59,7 +59,7 @@ def test_how_layers_are_grouped_makes_no_difference(first: Any, second: Any, thi
 
 
 @given(TABLES)
-def test_an_empty_layer_says_nothing(table: Any):
+def test_merge_values_with_an_empty_layer_changes_nothing(table: Any):
     assert merge_values({}, table) == merge_values(table, {}) == table
     assert merge_layers([Layer("one", table)]) == table
     assert merge_layers([]) == {}
@@ -104,7 +104,7 @@ def test_a_number_that_json_has_not_is_refused_with_its_place(number: float):
         normalize_layer(Layer("f", {"a": {"b": [1, number]}}))
 
 
-def test_what_is_nested_too_deep_is_refused():
+def test_normalize_layer_refuses_deep_nesting():
     deep: Any = 1
     for _ in range(900):
         deep = {"a": deep}

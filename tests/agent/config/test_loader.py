@@ -114,7 +114,7 @@ def test_reading_gives_a_configuration_or_one_line_that_says_why_not(tables: lis
 
 
 @given(PLACES)
-def test_a_layer_that_says_the_same_again_changes_nothing(table: Any):
+def test_load_configuration_with_a_repeated_layer_is_unchanged(table: Any):
     first, second = outcome(table), outcome(table, table)
     if isinstance(first, str):
         assert first == second
@@ -126,7 +126,7 @@ def test_a_layer_that_says_the_same_again_changes_nothing(table: Any):
         ) == repr((second.tools, second.providers, second.servers, second.inquiry, second.notes))
 
 
-def test_nothing_at_all_is_a_configuration():
+def test_load_configuration_without_layers_returns_defaults():
     config = load_configuration([])
     assert config == Configuration(assistant=AssistantConfig(system=(DEFAULT_PROMPT,)))
     assert config.assistant.model is UNSET_MODEL
@@ -165,7 +165,7 @@ def test_a_name_that_is_no_alias_is_refused_with_those_there_are():
     )
 
 
-def test_an_assistant_is_read_whole():
+def test_load_configuration_reads_all_assistant_keys():
     assistant = read_configuration(
         """
         [assistant]
@@ -201,7 +201,7 @@ def test_an_inquiry_has_its_own_model_prompt_and_limit():
     assert config == InquiryConfig(ModelConfig("c", "d", {"x": 1}), "Answer.", 100)
 
 
-def test_an_inquiry_inherits_what_it_does_not_say():
+def test_inquiry_config_inherits_missing_values():
     text = """
         assistant.model = {id = "a/b", parameters = {x = 1, y = 1}}
         [conversation.inquiry.assistant]
@@ -315,7 +315,7 @@ def test_a_long_value_is_cut():
     assert len(get_refusal(f'assistant.tool_choice = ["{"x" * 9000}"]')) < 200
 
 
-def test_a_key_that_nobody_knows_is_noted_with_its_file():
+def test_unknown_config_key_is_noted_with_its_file():
     config = read_configuration(
         "x = 1", f"[assistant]\nnme = 1\n[conversation.tools.t]\n{LOCAL}'a b' = 1"
     )
@@ -326,7 +326,7 @@ def test_a_key_that_nobody_knows_is_noted_with_its_file():
     ]
 
 
-def test_what_jp_knows_and_jpweb_does_not_use_makes_no_note():
+def test_load_configuration_notes_no_keys_known_to_jp():
     config = read_configuration(
         f"""
         inherit = true
@@ -367,6 +367,6 @@ def test_a_forced_tool_that_is_locked_off_is_refused():
 
 
 @pytest.mark.parametrize("choice", ["auto", "none", "required", "unknown"])
-def test_other_choices_switch_no_tool(choice: str):
+def test_tool_choice_enables_no_tool(choice: str):
     configuration = read_configuration(f'assistant.tool_choice = "{choice}"\n{OFF}false')
     assert not configuration.tools["t"].enable.state

@@ -69,7 +69,7 @@ def test_parameters_that_can_be_sent_stay_as_they_are(toml: str):
     ],
 )
 @pytest.mark.parametrize("table", ["assistant.model", "conversation.inquiry.assistant.model"])
-def test_what_would_fail_only_when_it_is_sent_is_refused(toml: str, expected: str, table: str):
+def test_model_parameters_that_cannot_be_sent_are_refused(toml: str, expected: str, table: str):
     with pytest.raises(InvalidConfiguration) as error:
         read_configuration(make_model_toml(toml, table))
     assert str(error.value).startswith(f"0.toml: {table}.parameters.")

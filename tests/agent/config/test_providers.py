@@ -19,13 +19,13 @@ from tests.agent.config.making import get_refusal, read_configuration
         ),
     ],
 )
-def test_what_is_jpwebs_own_goes_to_nobody(toml: str, key: str, name: str):
+def test_config_refuses_to_pass_on_environment_variables_of_jpweb(toml: str, key: str, name: str):
     message = get_refusal("", toml.format(name))
     assert message.startswith(f"1.toml: {key} names {name}, which is jpweb's own.")
     assert get_refusal(toml.format(name.lower()))
 
 
-def test_other_variables_may_be_named():
+def test_config_accepts_other_environment_variables():
     config = read_configuration(
         'providers.mcp.s = {command = "c", variables = ["MY_JPWEB_X", "DATABASE"]}'
     )
@@ -42,7 +42,7 @@ def test_the_name_of_a_model_has_the_characters_of_jp(name: str):
 
 @pytest.mark.parametrize("name", ["has space", "star*", "back\\\\slash", "\u0663", "\u263a"])
 @pytest.mark.parametrize("form", ['"openai/{}"', '{{provider = "openai", name = "{}"}}'])
-def test_another_name_of_a_model_is_refused(name: str, form: str):
+def test_config_refuses_an_invalid_model_name(name: str, form: str):
     text = get_refusal(f"assistant.model.id = {form.format(name)}")
     assert "letters, digits and . _ : / ~ -" in text
 
@@ -66,7 +66,7 @@ def test_a_circle_of_aliases_is_named_even_where_none_is_used():
 
 
 @pytest.mark.parametrize("seconds", [1, 9])
-def test_too_short_a_time_without_activity_is_refused(seconds: int):
+def test_config_refuses_a_too_short_stream_idle_timeout(seconds: int):
     text = get_refusal(f"assistant.request.stream_idle_timeout_secs = {seconds}")
     assert f"secs is {seconds}. It must be 0 for no limit, or at least 10." in text
 
@@ -102,7 +102,7 @@ def test_the_cache_of_prompts_has_a_word_or_a_time(value: str, expected: bool | 
 
 
 @pytest.mark.parametrize("value", ['"soon"', "5", '"5"', '"-5m"', "[]"])
-def test_another_cache_of_prompts_is_refused(value: str):
+def test_config_refuses_an_invalid_prompt_cache(value: str):
     assert 'must be off, short, long, or a time such as "10m"' in get_refusal(
         f"assistant.request.cache = {value}"
     )

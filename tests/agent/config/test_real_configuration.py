@@ -23,7 +23,7 @@ def configuration() -> Configuration:
     return load_configuration([Layer("base", json.loads(FILES[0].read_bytes()))], OWN)
 
 
-def test_it_is_read_whole_and_without_a_note(configuration: Configuration):
+def test_real_configuration_is_read_without_notes(configuration: Configuration):
     assert configuration.notes == ()
     assert configuration.assistant.model == ModelConfig(
         "anthropic",
@@ -35,7 +35,7 @@ def test_it_is_read_whole_and_without_a_note(configuration: Configuration):
     assert len(configuration.assistant.system) == 40
 
 
-def test_its_tools_are_there_and_ours_too(configuration: Configuration):
+def test_real_configuration_has_its_tools_and_the_built_ins(configuration: Configuration):
     assert {"ask_user", "cargo_check", "describe_tools", "github_issues"} < set(configuration.tools)
     assert isinstance(configuration.tools["describe_tools"].source, Builtin)
     question = configuration.tools["fs_create_file"].get_question("overwrite_file")
@@ -43,7 +43,7 @@ def test_its_tools_are_there_and_ours_too(configuration: Configuration):
     assert question.answer is not None
 
 
-def test_its_usual_providers_need_no_trust_and_all_that_runs_does(configuration: Configuration):
+def test_real_configuration_needs_trust_for_all_that_runs(configuration: Configuration):
     kinds = [item.kind.value for item in list_trust_items(configuration)]
     assert {kind: kinds.count(kind) for kind in kinds} == {
         "tool": 37,

@@ -147,11 +147,11 @@ def test_a_text_may_be_joined_to_the_one_below(strategy: str, text: str):
     assert read_prompt_parts(above) == ["b"]
 
 
-def test_joining_nothing_keeps_what_is_below():
+def test_system_prompt_merged_with_nothing_keeps_the_lower_layer():
     assert read_prompt_parts('assistant.system_prompt = "a"', "[assistant.system_prompt]") == ["a"]
 
 
-def test_what_is_only_a_default_goes_when_anything_is_laid_over_it():
+def test_system_prompt_default_is_discarded_when_merged():
     for key, low, high in (
         ("system_prompt", '"a"', '{value = "b", strategy = "append"}'),
         ("system_prompt_sections", '["a"]', '{value = ["b"], strategy = "append"}'),
@@ -196,7 +196,7 @@ def test_a_list_is_added_to_the_one_below(above: str, order: str):
         (["{value = ['a'], dedup = 'true'}", "{value = ['a'], dedup = 'inherit'}"], "a"),
     ],
 )
-def test_doubles_go_where_a_list_says_so(layers: list[str], order: str):
+def test_system_prompt_sections_with_dedup_drop_duplicates(layers: list[str], order: str):
     files = [f"[assistant]\nsystem_prompt = ''\nsystem_prompt_sections = {v}" for v in layers]
     assert [part.content for part in read_prompt_parts(*files)] == list(order)
 
@@ -220,7 +220,7 @@ def test_doubles_go_where_a_list_says_so(layers: list[str], order: str):
         ("system_prompt_sections = {value = [], dedup = 2}", "dedup is 2. It must be true, false"),
     ],
 )
-def test_what_is_no_prompt_is_refused_and_names_its_file(toml: str, expected: str):
+def test_system_prompt_of_a_wrong_type_is_refused_with_its_file(toml: str, expected: str):
     message = get_refusal("", f"[assistant]\n{toml}", "")
     assert message.startswith("1.toml: assistant.")
     assert expected in message

@@ -34,7 +34,7 @@ from tests.agent.config.making import (
         ('conversation.tools.ask_user.options = "s3cret"', "ask_user.options"),
     ],
 )
-def test_what_may_hold_a_secret_is_in_no_message(toml: str, key: str):
+def test_config_error_omits_values_that_may_be_secret(toml: str, key: str):
     message = get_refusal("", toml)
     assert "s3cret" not in message
     assert message.startswith("1.toml: ")
@@ -69,7 +69,7 @@ def test_a_questions_expiry_is_read_as_seconds(toml_value: str, seconds: float):
         *('"-1s"', '"367d"', '""', '"٣d"', '"9999999999s"', '"1h30m"'),
     ],
 )
-def test_an_expiry_that_is_no_span_of_time_is_refused_where_it_stands(toml_value: str):
+def test_question_expiry_that_is_no_time_span_is_refused_with_its_key(toml_value: str):
     message = get_refusal(
         "", f"conversation.tools.ask_user.questions.answer.expires_after = {toml_value}"
     )
@@ -79,7 +79,7 @@ def test_an_expiry_that_is_no_span_of_time_is_refused_where_it_stands(toml_value
     )
 
 
-def test_an_owner_lays_an_expiry_over_what_a_file_says_of_its_question():
+def test_owner_override_of_an_expiry_keeps_other_question_fields():
     below = f'{LOCAL}questions.q = {{target = "assistant", expires_after = 60}}'
     question: Any = read_tool_config(below, 'questions.q.expires_after = "1h"').get_question("q")
     assert (question.expires_after, question.target) == (3_600.0, "assistant")
@@ -89,14 +89,14 @@ def test_an_owner_lays_an_expiry_over_what_a_file_says_of_its_question():
     )
 
 
-def test_an_expiry_is_no_key_that_nobody_knows():
+def test_question_expiry_is_a_known_config_key():
     assert (
         read_configuration(f"[conversation.tools.t]\n{LOCAL}questions.q.expires_after = 60").notes
         == ()
     )
 
 
-def test_the_expiry_that_a_built_in_brings_holds_where_nobody_says_another():
+def test_question_expiry_of_a_built_in_holds_unless_configured():
     builtin = ToolConfig("t", "", {}, {"q": QuestionConfig(expires_after=60.0)})
     for toml, expected in (('prompt_label = "L"', 60.0), ("expires_after = 90", 90.0)):
         toml_layers = make_layers(f"[conversation.tools.t.questions.q]\n{toml}")

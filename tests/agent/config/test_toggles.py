@@ -32,11 +32,11 @@ def test_enable_has_a_word_for_each_usual_setting(toml_value: str, expected: Ena
     assert read_tool_config(f"{LOCAL}enable = {toml_value}").enable == expected
 
 
-def test_a_tool_is_on_and_anybody_may_switch_it_where_nothing_is_said():
+def test_tool_is_enabled_and_switchable_by_default():
     assert read_tool_config(LOCAL).enable == Enable(True, ANY)
 
 
-def test_each_field_falls_back_by_itself_to_the_defaults():
+def test_enable_fields_fall_back_to_defaults_independently():
     explicit = 'enable = "explicit"'
     assert read_tool_config(LOCAL, defaults=explicit).enable == Enable(False, IF_NAMED)
     assert read_tool_config(
@@ -59,7 +59,7 @@ def test_a_word_above_says_both_fields():
 
 
 @pytest.mark.parametrize("toml_value", ['"maybe"', "1", "[true]", '""'])
-def test_what_is_no_setting_is_refused_with_what_is(toml_value: str):
+def test_invalid_enable_setting_is_refused_with_allowed_values(toml_value: str):
     message = get_refusal(f"[conversation.tools.t]\n{LOCAL}enable = {toml_value}")
     assert message.startswith("0.toml: conversation.tools.t.enable is ")
     assert message.endswith(
@@ -96,13 +96,13 @@ def states(configs: dict[str, ToolConfig]) -> set[str]:
 
 
 @pytest.mark.parametrize("state", [True, False])
-def test_all_at_once_switches_only_those_that_anything_may_switch(state: bool):
+def test_toggle_all_switches_only_tools_with_allow_toggle_any(state: bool):
     changes = states(toggle_tools(tools(state), {}, not state)) ^ states(tools(state))
     assert changes == {"any"}
 
 
 @pytest.mark.parametrize("state", [True, False])
-def test_by_name_switches_all_but_the_locked(state: bool):
+def test_toggle_by_name_switches_all_but_locked_tools(state: bool):
     for name in ("any", "if_named", "if_named_or_group"):
         changes = states(toggle_tools(tools(state), {name: not state})) ^ states(tools(state))
         assert changes == {name}
@@ -129,7 +129,7 @@ def test_a_name_that_no_tool_has_is_refused():
     st.dictionaries(st.sampled_from(["any", "if_named"]), st.booleans()),
     st.none() | st.booleans(),
 )
-def test_who_may_switch_never_changes(
+def test_toggle_tools_keeps_allow_toggle(
     state: bool, toggles: dict[str, bool], toggle_all: bool | None
 ):
     before = tools(state)

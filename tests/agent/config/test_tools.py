@@ -39,7 +39,7 @@ def test_built_in_tools_are_there_by_themselves():
     assert list(read_configuration("").tools.values()) == OWN
 
 
-def test_a_built_in_keeps_what_a_user_does_not_say():
+def test_built_in_tool_keeps_fields_that_a_layer_omits():
     """RFD 083, Phase 1, step 3."""
     plain = read_configuration("").tools["ask_user"]
     label = read_tool_config('questions.answer.prompt_label = "Me"', name="ask_user")
@@ -65,7 +65,7 @@ def test_a_built_in_does_not_ask_before_it_runs_even_where_all_others_do():
     assert read_tool_config('run = "ask"', name="ask_user", defaults=defaults).run is Mode.ASK
 
 
-def test_a_user_may_put_something_else_in_the_place_of_a_built_in():
+def test_tool_config_can_replace_a_built_in_by_a_local_tool():
     config = read_tool_config('source = "local"\ncommand = "mine"', name="ask_user")
     assert config.source == Local("ask_user", ToolCommand("mine"))
     assert config.description == AskUser.DESCRIPTION
@@ -90,7 +90,7 @@ def test_a_source_is_one_word_and_perhaps_names(toml_value: str, expected: ToolS
 @pytest.mark.parametrize(
     "source", [None, "mcp", "mcp.", "mcp.s.", "mcp..t", "local.", "remote", ""]
 )
-def test_what_is_no_source_is_refused(source: str | None):
+def test_tool_config_refuses_an_invalid_source(source: str | None):
     message = get_refusal(
         f"{HERE}description = 'x'" if source is None else f"{HERE}source = '{source}'"
     )
@@ -126,7 +126,7 @@ def test_a_command_is_a_line_or_a_table(toml_value: str, expected: ToolCommand):
         ('command = {program = "p", shell = 1}', "shell is 1. It must be true or false."),
     ],
 )
-def test_what_is_no_command_is_refused(toml: str, expected: str):
+def test_tool_config_refuses_an_invalid_command(toml: str, expected: str):
     assert expected in get_refusal(f'{HERE}source = "local"\n{toml}')
 
 
@@ -136,7 +136,7 @@ def test_an_empty_command_loads_and_fails_when_the_tool_is_run(line: str):
     assert config.source == Local("t", ToolCommand(""))
 
 
-def test_a_tool_that_runs_outside_asks_first_unless_told_not_to():
+def test_tool_from_outside_asks_before_a_run_by_default():
     assert read_tool_config(LOCAL).run is read_tool_config('source = "mcp.s"').run is Mode.ASK
     assert read_tool_config('source = "builtin"').run is Mode.UNATTENDED
     assert read_tool_config(LOCAL).result is Mode.UNATTENDED
@@ -192,7 +192,7 @@ def test_a_style_of_jp_is_no_formatter(word: str):
     )
 
 
-def test_any_other_style_is_the_command_of_a_formatter():
+def test_tool_style_parameters_other_than_names_are_a_formatter():
     fmt = ToolCommand("fmt", ("{{tool}}",))
     toml = 'style.parameters = "fmt {{tool}}"'
     assert read_tool_config(f"{LOCAL}{toml}").formatter == fmt
@@ -281,7 +281,7 @@ def test_parameters_of_a_built_in_are_laid_over_its_own():
         ('a = {type = "array", items = 1}', "a.items is 1. It must be a table."),
     ],
 )
-def test_what_is_no_parameter_is_refused(toml: str, expected: str):
+def test_tool_config_refuses_an_invalid_parameter(toml: str, expected: str):
     assert expected in get_refusal(f"{HERE}{LOCAL}parameters.{toml}")
 
 
@@ -314,7 +314,7 @@ def test_an_assistant_of_its_own_may_answer_a_question():
     ("toml_value", "value"),
     [("true", True), ("false", False), ('"x"', "x"), ("0", 0), ("[1]", [1])],
 )
-def test_a_configured_answer_is_whatever_is_written(toml_value: str, value: Any):
+def test_question_config_takes_any_value_as_static_answer(toml_value: str, value: Any):
     assert question(f"questions.q.answer = {toml_value}").answer == StaticAnswer(value)
 
 
@@ -327,7 +327,7 @@ def test_answer_of_null_in_json_is_no_static_answer():
     assert question_config.answer is None
 
 
-def test_a_layer_that_changes_one_thing_of_a_question_keeps_the_rest():
+def test_question_config_layer_with_one_field_keeps_the_others():
     question_config = question(
         'questions.q = {answer = true, target = "assistant"}', 'questions.q.target = "user"'
     )
@@ -343,7 +343,7 @@ def test_a_layer_that_changes_one_thing_of_a_question_keeps_the_rest():
         ("exclusive = 1", "q.exclusive is 1. It must be true or false."),
     ],
 )
-def test_what_is_no_question_is_refused_and_no_answer_is_told(toml: str, expected: str):
+def test_tool_config_refuses_an_invalid_question_without_its_answer(toml: str, expected: str):
     message = get_refusal(f'{HERE}{LOCAL}questions.q.answer = "s3cret"\nquestions.q.{toml}')
     assert expected in message
     assert "s3cret" not in message
@@ -384,7 +384,7 @@ def test_a_layer_that_sets_one_policy_keeps_the_others():
         ('{run = "x"}', 'detached.run is "x". It must be wait, deny, auto or defaults.'),
     ],
 )
-def test_what_is_no_policy_is_refused(toml_value: str, expected: str):
+def test_tool_config_refuses_an_invalid_detached_policy(toml_value: str, expected: str):
     assert expected in get_refusal(f"{HERE}{LOCAL}detached = {toml_value}")
 
 

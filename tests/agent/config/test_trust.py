@@ -54,7 +54,7 @@ def test_a_command_is_shown_with_each_argument_on_its_own_line():
     )
 
 
-def test_what_would_mislead_the_eye_is_spelled_out():
+def test_trust_text_escapes_misleading_characters():
     text = local(
         r'command = {program = "sh", args = ["a\nb", "\u202eevil", " x ", "", "\"q"], shell = true}'
     ).runs
@@ -84,19 +84,19 @@ PLAIN = 'command = {program = "p", args = ["a"]}'
         f'{PLAIN}\naccess = {{fs = [{{path = "/"}}]}}',
     ],
 )
-def test_whatever_changes_of_a_command_is_seen(toml: str):
+def test_trust_item_changes_with_any_part_of_a_command(toml: str):
     before, after = local(PLAIN), local(toml)
     assert before.fingerprint != after.fingerprint
     assert before.display_text != after.display_text
 
 
-def test_what_a_command_is_told_its_name_is_counts():
+def test_trust_item_includes_the_name_passed_to_the_command():
     item = read_single_item(f'[conversation.tools.t]\nsource = "local.other"\n{PLAIN}')
     assert "called with the name: other" in item.display_text
     assert item.fingerprint != local(PLAIN).fingerprint
 
 
-def test_what_neither_runs_nor_lets_anything_through_asks_for_no_new_trust():
+def test_trust_item_ignores_values_that_run_and_permit_nothing():
     before = local(PLAIN)
     assert before == local(f'{PLAIN}\ndescription = "x"\nenable = false')
     label = '[conversation.tools.t.questions.q]\nprompt_label = "x"'
@@ -143,7 +143,7 @@ def test_a_checksum_is_shown_with_its_algorithm():
         'url = "https://x"',
     ],
 )
-def test_whatever_changes_of_a_server_is_seen(toml: str):
+def test_trust_item_changes_with_any_part_of_a_server(toml: str):
     before, after = server(STDIO + SUM), server(toml)
     assert before.fingerprint != after.fingerprint
     assert before.display_text != after.display_text
@@ -170,7 +170,7 @@ def test_trust_shows_no_key_nor_its_hash_but_that_it_changed(toml: str):
     assert evil_item.display_text != before.display_text
 
 
-def test_what_is_shown_alone_changes_nothing_of_what_is_not():
+def test_trust_fingerprint_of_hidden_values_ignores_shown_values():
     before, after = server(STDIO), server(STDIO.replace("srv", "other"))
     assert hidden_fingerprint(before.fingerprint) == hidden_fingerprint(after.fingerprint)
 
@@ -201,7 +201,9 @@ def test_a_provider_as_it_is_by_itself_needs_no_trust(usual: str):
         ('own]\nbase_url = "https://u:p@x/y?k=1#f"', ("https://…@x/y?…", "none")),
     ],
 )
-def test_a_key_goes_nowhere_else_on_a_files_word(entry: str, expected: tuple[str, str]):
+def test_trust_item_of_a_provider_names_its_address_and_key_variable(
+    entry: str, expected: tuple[str, str]
+):
     item = read_single_item(f"[providers.llm.{entry}")
     assert item.runs == (
         f"requests and key go to: {expected[0]}\nkey from environment variable: {expected[1]}"
@@ -209,7 +211,7 @@ def test_a_key_goes_nowhere_else_on_a_files_word(entry: str, expected: tuple[str
     assert extract_key_variables(item.display_text) == [expected[1]]
 
 
-def test_two_tools_that_run_the_same_are_trusted_each():
+def test_trust_of_equal_tools_is_separate():
     items = things(f"[conversation.tools.a]\n{LOCAL}[conversation.tools.b]\n{LOCAL}")
     assert items["tool", "a"].display_text == items["tool", "b"].display_text
     assert items["tool", "a"].fingerprint != items["tool", "b"].fingerprint

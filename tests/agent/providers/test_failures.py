@@ -160,7 +160,7 @@ async def test_a_reply_in_which_nothing_arrives_for_too_long_fails(name: str):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("status", [400, *mark_proof(404, 422)])
-async def test_any_other_refusal_is_a_bad_request_in_the_vendor_s_words(name: str, status: int):
+async def test_other_http_error_is_a_bad_request_with_the_vendors_text(name: str, status: int):
     body = wrap_error(name, "x" * 2000, "invalid_request_error", status)
     with run_vendor(name, [Failure(status, body)]) as standin:
         error, _ = await get_failure(make_provider(standin))
@@ -178,7 +178,7 @@ async def test_an_account_without_credit_is_not_asked_again():
     assert "current quota" in str(error)
 
 
-async def test_a_status_that_nobody_knows_is_a_bad_request():
+async def test_unknown_http_status_is_a_bad_request():
     with run_vendor("anthropic", [Failure(418, {"detail": "I am a teapot"})]) as standin:
         error, _ = await get_failure(make_provider(standin))
     assert error.kind is FailureKind.BAD_REQUEST
@@ -193,7 +193,7 @@ async def test_a_vendor_that_refuses_to_answer(name: str):
     assert PROVIDER_INFO[name].title in str(error)
 
 
-async def test_openai_says_why_it_refuses():
+async def test_openai_refusal_is_reported_with_its_text():
     with run_vendor("openai", [Reply(end="refusal")]) as standin:
         error, _ = await get_failure(make_provider(standin))
     assert str(error).endswith("Details: I will not.")
@@ -294,7 +294,7 @@ async def test_trouble_in_the_middle_of_a_stream(name: str):
     assert "verloaded" in str(error)
 
 
-async def test_what_the_library_refuses_is_a_bad_request():
+async def test_error_of_the_provider_library_is_a_bad_request():
     with run_vendor("anthropic") as standin:
         provider = make_provider(standin, {"reasoning": "off"})
         tool_request = make_request(tool_choice="not_offered", tools=(TOOL,))
@@ -311,7 +311,7 @@ async def test_an_effort_that_there_is_not_is_named():
     assert "'enormous'" in str(error)
 
 
-async def test_a_server_that_wants_a_key_after_all():
+async def test_local_server_that_requires_a_key_fails_with_wrong_key():
     body = wrap_error("llamacpp", "Invalid API Key", "authentication_error", 401)
     with run_vendor("llamacpp", [Failure(401, body)]) as standin:
         error, _ = await get_failure(make_provider(standin, key=None))
@@ -344,7 +344,7 @@ async def test_an_address_that_cannot_be_read_is_a_bad_request(name: str):
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_what_an_address_holds_besides_a_place_is_not_shown(name: str):
+async def test_provider_error_hides_credentials_and_query_of_the_address(name: str):
     place = f"127.0.0.1:{free_port()}"
     error, _ = await get_failure(
         make_provider(Standin(name, f"http://me:CANARY@{place}/v1?k=CANARY", []))
@@ -355,7 +355,7 @@ async def test_what_an_address_holds_besides_a_place_is_not_shown(name: str):
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_sentence_holds_no_half_of_a_character(name: str):
+async def test_provider_error_text_has_no_lone_surrogate(name: str):
     body = wrap_error(name, "bad \ud800 char", "invalid_request_error")
     with run_vendor(name, [Failure(400, body)]) as standin:
         error, _ = await get_failure(make_provider(standin))
@@ -385,7 +385,7 @@ async def test_a_structured_reply_ends_where_it_gets_longer_than_it_may(name: st
         assert before == []
 
 
-def test_what_the_library_checks_is_told_without_the_value():
+def test_validation_error_is_reported_without_the_value():
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  slow to load
 
     from jpweb.agent.providers.adapter.error_mapping import map_error  # noqa: PLC0415  the same

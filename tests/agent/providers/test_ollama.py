@@ -29,7 +29,7 @@ async def open_model(standin: Any) -> Any:
     return OllamaChatModel(MODELS["ollama"], standin.base_url, httpx2.AsyncClient())
 
 
-async def test_a_whole_reply_may_be_asked_for():
+async def test_ollama_request_without_streaming_returns_all_parts():
     from pydantic_ai.direct import model_request  # noqa: PLC0415  as above
     from pydantic_ai.messages import ModelRequest  # noqa: PLC0415  as above
 
@@ -65,7 +65,7 @@ async def test_a_part_that_no_thread_has_is_refused():
         await model_request(await open_model(standin), [ModelRequest([picture])])
 
 
-async def test_of_an_error_that_does_not_end_the_beginning_is_read():
+async def test_ollama_error_body_is_read_up_to_a_limit():
     with run_vendor("ollama", [Failure(400, "x" * 1_000_000)]) as standin:
         error, _ = await get_failure(make_provider(standin))
     assert error.kind is FailureKind.BAD_REQUEST

@@ -75,7 +75,7 @@ async def test_advice_in_the_text_of_an_error_inside_a_stream_counts(name: str):
         ({"x-ratelimit-reset-tokens": "12"}, 12),
     ],
 )
-def test_each_header_of_the_rule_counts_in_its_order(headers, seconds):
+def test_retry_advice_reads_headers_in_order(headers, seconds):
     assert read_advice(make_http_error(headers)) == seconds
 
 
@@ -145,6 +145,6 @@ async def test_an_overload_inside_a_stream_of_anthropic_is_given_three_seconds()
         ("openai", "rate_limit_error", None),
     ],
 )
-def test_only_trouble_at_anthropic_is_given_three_seconds(provider, type_, seconds):
+def test_retry_advice_is_three_seconds_for_anthropic_overload_only(provider, type_, seconds):
     error = make_stream_error("Overloaded", provider_error_type=type_)
     assert read_advice(error, provider) == seconds

@@ -57,21 +57,21 @@ def closing(stage) -> Any:
     return stage.recorder.of(ChatResponse)[-1].content
 
 
-async def test_it_is_in_the_table_under_its_name():
+async def test_scripted_provider_is_registered_by_its_name():
     provider = PROVIDERS["scripted"](UNSET_MODEL, ProviderConfig(), None)
     assert isinstance(provider, ScriptedProvider)
     assert provider.NAME == "scripted"
     assert sorted(PROVIDERS) == list(SELECTABLE_PROVIDERS)
 
 
-async def test_it_says_that_it_is_no_model():
+async def test_scripted_provider_states_that_it_is_no_model():
     stage = await play_turn(Answer(value=True), Answer("not at all"), Answer("x"), Answer(SECRET))
     reasoning, opening, _ = stage.recorder.of(ChatResponse)
     assert reasoning.variant == "reasoning"
     assert "I am a script, not a model" in opening.content
 
 
-async def test_it_asks_one_question_of_each_type():
+async def test_scripted_provider_asks_one_question_of_each_type():
     stage = await play_turn(Answer(value=True), Answer("not at all"), Answer("x"), Answer(SECRET))
     yes_no, one_of, text, secret = (prompt.question for prompt in stage.prompter.questions)
     assert isinstance(yes_no.answer_type, Boolean)
@@ -84,7 +84,7 @@ async def test_it_asks_one_question_of_each_type():
     assert stage.prompter.questions[3].source == InquirySource.for_tool("demo_vault")
 
 
-async def test_it_reports_each_answer_with_its_type_and_never_the_secret():
+async def test_scripted_provider_reports_answers_without_the_secret():
     stage = await play_turn(
         Answer(value=True), Answer("with a backup"), Answer("true"), Answer(SECRET)
     )
@@ -118,7 +118,7 @@ async def test_the_secret_occurs_in_no_event_no_request_and_on_no_screen():
 
 
 @pytest.mark.parametrize("number", range(4))
-async def test_a_declined_question_is_reported_and_the_script_goes_on(number):
+async def test_scripted_provider_reports_a_declined_question_and_continues(number):
     replies: list[Any] = [Answer(value=False), Answer("not at all"), Answer("x"), Answer(SECRET)]
     replies[number] = DECLINED
     stage = await play_turn(*replies)
@@ -159,7 +159,7 @@ async def test_scripted_results_of_any_text_end_the_script(number, content):
     assert "no answer; the result was `" in reported
 
 
-async def test_without_its_tools_it_reports_that_the_calls_failed():
+async def test_scripted_provider_without_tools_reports_failed_calls():
     stage = await play_turn(tools=(make_asker(),))
     assert closing(stage).count("no answer: the tool call failed") == 4
 
@@ -173,7 +173,7 @@ async def test_without_its_tools_it_reports_that_the_calls_failed():
         ("two\nlines", '`"two\\nlines"`'),
     ],
 )
-async def test_no_answer_breaks_out_of_its_code_span(text, span):
+async def test_scripted_provider_escapes_answers_in_code_spans(text, span):
     stage = await play_turn(Answer(value=True), Answer("not at all"), Answer(text), Answer(SECRET))
     assert f"- **free text**: {span} (string)" in closing(stage)
     assert stage.recorder.outcomes[2] == Answered(text)
@@ -200,7 +200,7 @@ def make_request(parts) -> Any:
     return ProviderRequest(parts, ())
 
 
-async def test_it_plays_from_the_start_in_every_turn():
+async def test_scripted_provider_restarts_its_script_in_every_turn():
     stage = await play_turn(Answer(value=True), Answer("not at all"), Answer("x"), Answer(SECRET))
     stage.prompter.replies += [DECLINED] * 4
     await run_turn(stage.ports, "Again", None, stage.stop, stage.setup)
@@ -208,7 +208,7 @@ async def test_it_plays_from_the_start_in_every_turn():
     assert closing(stage).count("declined") == 4
 
 
-async def test_it_types_with_pauses_and_ends_as_it_should(monkeypatch):
+async def test_scripted_provider_streams_with_pauses_and_finishes(monkeypatch):
     pauses = []
 
     async def sleep(seconds) -> Any:
@@ -224,7 +224,7 @@ async def test_it_types_with_pauses_and_ends_as_it_should(monkeypatch):
     assert [type(event) for event in events[-2:]] == [CompleteToolCall, ReplyFinished]
 
 
-def test_what_it_asks_is_json():
+def test_scripted_provider_parameters_are_json():
     assert json.dumps([step.PARAMETERS for step in BUILTINS])
 
 
@@ -257,7 +257,9 @@ async def test_a_result_cannot_end_the_block_that_quotes_it():
         (Text(), "the script has no answer"),
     ],
 )
-async def test_it_answers_for_the_inquiry_backend_with_what_fits(kind: AnswerType, answer: Any):
+async def test_scripted_provider_returns_valid_answers_as_inquiry_backend(
+    kind: AnswerType, answer: Any
+):
     request = ProviderRequest(ThreadParts((), ()), (), schema=make_inquiry_schema(kind))
     events = [event async for event in ScriptedProvider(pace=0).stream(request)]
     assert events == [StructuredReply({"answer": answer}), ReplyFinished()]

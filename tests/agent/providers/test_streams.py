@@ -207,7 +207,7 @@ async def test_google_gets_its_signatures_back_where_they_were():
     assert "no such file" in str(results["parts"][1])
 
 
-async def test_a_signed_thought_goes_back_to_google():
+async def test_signed_thought_is_sent_back_to_google():
     reasoning = make_event(ChatResponse("reasoning", "Hm"), google_thought_signature=SIGNED)
     request_event, reply_event = (
         make_event(ChatRequest("Hello")),
@@ -251,7 +251,7 @@ async def test_results_go_back_as_messages_of_tools(name: str):
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_what_another_vendor_signed_is_not_sent(name: str):
+async def test_request_omits_signatures_of_other_vendors(name: str):
     secrets = {
         "anthropic_thinking_signature": "SANTHROPIC=",
         "anthropic_redacted_thinking": "RANTHROPIC=",
@@ -276,7 +276,7 @@ async def test_what_another_vendor_signed_is_not_sent(name: str):
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_nothing_of_an_inquiry_is_sent(name: str):
+async def test_request_omits_inquiry_events(name: str):
     """The thread leaves them out; here they are forced in."""
     question = InquiryRequest.from_fields(
         {
@@ -347,7 +347,7 @@ async def test_data_of_no_form_is_a_failure(name: str):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("choice", ["auto", "none", "required", "fs_read"])
-async def test_which_tool_may_be_called_is_said(name: str, choice: str):
+async def test_request_has_the_tool_choice(name: str, choice: str):
     tools = (TOOL, replace(TOOL, name="fs_write"))
     with run_vendor(name, [Reply(Say("."))]) as standin:
         provider = make_provider(standin, {"reasoning": "off"})

@@ -18,29 +18,29 @@ letters = st.text("xyz0 ", max_size=8)
 
 
 @given(st.lists(letters.map(SecretAnswer)), st.lists(letters).map("".join))
-def test_no_secret_is_left_in_a_text(secrets, text):
+def test_redact_text_removes_all_secrets(secrets, text):
     result = redact_text(secrets, text)
     assert not any(secret.value in result for secret in secrets if len(secret.value) >= 4)
 
 
 @given(st.text())
-def test_without_secrets_a_text_stays_as_it_is(text):
+def test_redact_text_without_secrets_returns_the_text(text):
     assert redact_text([], text) == text
 
 
-def test_the_longer_of_two_secrets_goes_first():
+def test_redact_text_replaces_the_longer_secret_first():
     secrets = [SecretAnswer("pass"), SecretAnswer("password")]
     assert redact_text(secrets, "password, pass") == f"{REDACTED_TEXT}, {REDACTED_TEXT}"
 
 
-def test_what_is_short_may_be_an_ordinary_word_and_stays():
+def test_redact_text_keeps_short_secrets():
     assert redact_text([SecretAnswer("the"), SecretAnswer("")], "the end") == "the end"
     assert redact_text([SecretAnswer("over")], "the over") == f"the {REDACTED_TEXT}"
 
 
 @pytest.mark.parametrize("way", ENCODINGS)
 @pytest.mark.parametrize("secret", ["p&ss <w\"ö'r\\d>/%", "correct horse battery staple", "ÿþ>?~"])
-def test_a_secret_is_taken_out_as_programs_commonly_repeat_it(secret, way):
+def test_redact_text_removes_encoded_secrets(secret, way):
     spelling = ENCODINGS[way](secret)
     result = redact_text([SecretAnswer(secret)], f"it is {spelling}!")
     assert REDACTED_TEXT in result
@@ -48,7 +48,7 @@ def test_a_secret_is_taken_out_as_programs_commonly_repeat_it(secret, way):
 
 
 @given(st.text(min_size=5, alphabet="abcde"), st.integers(1, 10), st.text("xyz"))
-def test_of_a_secret_that_was_cut_in_two_no_rest_is_left(secret, cut, after):
+def test_redact_cut_start_removes_the_rest_of_a_cut_secret(secret, cut, after):
     tail = secret[cut:]
     result = redact_cut_start([SecretAnswer(secret)], f"{tail}{after}")
     assert result == (f"{REDACTED_TEXT}{after}" if tail else after)
@@ -83,7 +83,7 @@ def test_redacted_secret_split_over_neighbours_is_taken_out(value, expected):
     assert redact_value(SPLIT, value) == expected
 
 
-def test_redacted_split_secrets_that_overlap_leave_no_rest():
+def test_redact_value_of_overlapping_split_secrets_leaves_no_part():
     secrets = [SecretAnswer("one two three"), SecretAnswer("two three four")]
     assert redact_value(secrets, ["one two", " three four"]) == [REDACTED_TEXT, REDACTED_TEXT]
 
@@ -105,6 +105,6 @@ def test_redacted_value_without_secrets_is_the_same():
     assert redact_value([SecretAnswer("ab")], value) is value
 
 
-def test_digits_that_begin_a_cut_text_are_no_rest_of_an_encoded_secret():
+def test_redact_cut_start_keeps_leading_digits_of_other_text():
     assert redact_cut_start([SecretAnswer("abcde")], "65 files") == "65 files"
     assert redact_cut_start([SecretAnswer("abcde")], "636465 files") == f"{REDACTED_TEXT} files"

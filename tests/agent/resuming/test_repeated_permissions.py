@@ -71,7 +71,7 @@ async def test_arguments_edited_in_the_second_permission_are_those_that_run(gate
 
 
 @pytest.mark.parametrize("is_answered", [False, True], ids=["open", "answered since"])
-async def test_open_permission_is_waited_for_whatever_else_wakes_the_turn(is_answered):
+async def test_open_permission_stays_open_when_another_event_resumes_the_turn(is_answered):
     """An answer to another call's question wakes it, and so does one to the call's own."""
     events = ANSWERED if is_answered else ANSWERED[:1]
     turn = make_turn(*events, decisions=[wait_forever()])

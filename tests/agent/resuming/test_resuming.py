@@ -65,7 +65,7 @@ async def resume(turn) -> Any:
     ],
     ids=["empty", "started", "asked", "half a text", "results"],
 )
-async def test_where_no_call_is_open_the_provider_is_asked_with_all_there_is(events):
+async def test_resumed_turn_without_open_calls_sends_all_events(events):
     turn = make_turn(*events)
     assert await resume(turn) is TurnEnd.COMPLETE
     visible = [kind for kind in events if kind.PROVIDER_VISIBLE]
@@ -87,7 +87,7 @@ async def test_open_calls_are_run_first_and_those_with_a_response_are_not():
     assert request_events[-1].kind == ToolCallResponse("c1", "done", is_error=False)
 
 
-async def test_a_question_that_was_open_goes_on_waiting_under_its_own_number():
+async def test_resumed_turn_keeps_the_id_of_an_open_question():
     turn = make_turn(START, SAYS, CALL, event(WAITS, **NOTE), replies=[Answer(value=True)])
     assert await resume(turn) is TurnEnd.COMPLETE
     assert turn.recorder.of(InquiryRequest) == [WAITS]
@@ -103,14 +103,14 @@ async def test_a_question_that_was_open_goes_on_waiting_under_its_own_number():
         replace(WAITS, source=InquirySource.for_tool("other")),
     ],
 )
-async def test_a_question_that_is_another_now_is_closed_as_lost_and_asked_anew(before):
+async def test_resumed_turn_closes_a_changed_question_and_asks_again(before):
     turn = make_turn(START, SAYS, CALL, event(before, **NOTE), replies=[Answer(value=True)])
     assert await resume(turn) is TurnEnd.COMPLETE
     assert turn.recorder.outcomes == [Cancelled(CancellationReason.LOST), Answered(answer=True)]
     assert [r.id for r in turn.recorder.of(InquiryResponse)] == ["c1.confirm.1", "c1.confirm.2"]
 
 
-async def test_a_call_goes_on_with_the_answers_it_had():
+async def test_resumed_call_continues_with_its_recorded_answers():
     answer = event(make_answer("c1.confirm.1"), by={"kind": "person"})
     turn = make_turn(START, SAYS, CALL, event(WAITS, **NOTE), answer)
     assert await resume(turn) is TurnEnd.COMPLETE
@@ -119,7 +119,7 @@ async def test_a_call_goes_on_with_the_answers_it_had():
     assert turn.tools[0].runs == [{"confirm": True}]
 
 
-async def test_what_was_declined_is_not_asked_again():
+async def test_resumed_turn_does_not_repeat_a_declined_question():
     no = event(InquiryResponse("c1.confirm.1", Cancelled(CancellationReason.USER)))
     turn = make_turn(START, SAYS, CALL, event(WAITS, **NOTE), no)
     assert await resume(turn) is TurnEnd.COMPLETE
@@ -130,7 +130,7 @@ async def test_what_was_declined_is_not_asked_again():
 @pytest.mark.parametrize(
     "outcome", [Redacted(), Cancelled(CancellationReason.BACKEND_ERROR)], ids=["secret", "failed"]
 )
-async def test_what_left_no_answer_is_asked_again_under_the_next_number(outcome):
+async def test_resumed_turn_repeats_an_unanswered_question_with_the_next_id(outcome):
     response_event = event(InquiryResponse("c1.confirm.1", outcome))
     turn = make_turn(
         START, SAYS, CALL, event(WAITS, **NOTE), response_event, replies=[Answer(value=True)]
@@ -139,7 +139,7 @@ async def test_what_left_no_answer_is_asked_again_under_the_next_number(outcome)
     assert [r.id for r in turn.recorder.of(InquiryRequest)] == ["c1.confirm.1", "c1.confirm.2"]
 
 
-async def test_what_an_ended_call_had_come_to_is_nothing_to_another_of_its_id():
+async def test_resumed_call_ignores_answers_of_an_ended_call_of_its_id():
     answer = event(make_answer("c1.confirm.1"), by={"kind": "person"})
     no = event(InquiryResponse("c1.confirm.2", Cancelled(CancellationReason.USER)))
     open_still = event(replace(WAITS, id="c1.confirm.3"), **NOTE)
@@ -177,7 +177,7 @@ async def test_answers_that_were_to_be_remembered_still_are():
     assert turn.tools[0].runs[-1] == {"confirm": True}
 
 
-async def test_of_an_earlier_turn_neither_numbers_nor_answers_count():
+async def test_resumed_turn_ignores_question_ids_and_answers_of_earlier_turns():
     earlier = [START, SAYS, CALL, event(make_inquiry("c1.confirm.1"), **NOTE)]
     closing_events = [event(make_answer("c1.confirm.1"), remember=True), make_result("c1")]
     spoken = ChatResponse("message", "Done.")
@@ -199,7 +199,7 @@ async def test_a_stop_while_open_calls_run_ends_the_turn_before_any_request():
     assert turn.provider.requests == []
 
 
-async def test_a_response_while_open_calls_run_is_told_and_the_turn_goes_on():
+async def test_response_to_resumed_calls_becomes_their_result():
     turn = make_turn(START, SAYS, CALL, replies=[wait_forever()])
     task = asyncio.create_task(resume(turn))
     await wait_until(lambda: turn.prompter.questions)
@@ -229,7 +229,7 @@ async def test_calls_of_the_next_cycle_go_on_counting():
 SCHEMA = {"type": "object"}
 
 
-async def test_the_first_request_of_the_turn_says_what_every_reply_looks_like():
+async def test_turn_uses_the_schema_of_its_first_request():
     schema_request = ChatRequest("Go.", SCHEMA)
     replies = (
         [CompleteToolCall("c1", "tool", {}), ReplyFinished()],
@@ -258,13 +258,13 @@ async def test_a_schema_of_another_request_or_turn_does_not_count(events):
     assert turn.provider.requests[0].schema is None
 
 
-async def test_a_call_whose_tool_is_gone_is_told_so_and_the_turn_goes_on():
+async def test_resumed_call_of_a_removed_tool_fails_and_the_turn_continues():
     turn = make_turn(START, SAYS, ToolCallRequest("c1", "gone", {}))
     assert await resume(turn) is TurnEnd.COMPLETE
     assert turn.recorder.results == [("c1", model_messages.describe_unknown_tool("gone"), True)]
 
 
-async def test_what_a_restart_withdrew_was_not_declined():
+async def test_resumed_turn_repeats_a_question_withdrawn_by_a_restart():
     withdrawn = event(
         InquiryResponse("c1.confirm.1", Cancelled(CancellationReason.USER)), withdrawn=True
     )
@@ -294,7 +294,7 @@ async def test_a_later_call_of_the_same_id_was_not_run_again():
 
 
 @pytest.mark.parametrize("reason", [CancellationReason.USER, CancellationReason.EXPIRED])
-async def test_what_closed_a_question_is_nothing_to_another_call_of_its_id(reason):
+async def test_resumed_call_ignores_closed_questions_of_a_call_of_its_id(reason):
     no = event(InquiryResponse("c1.confirm.1", Cancelled(reason)))
     before = [START, SAYS, CALL, event(WAITS, **NOTE), no, make_result("c1")]
     turn = make_turn(*before, CALL, replies=[Answer(value=True)])

@@ -132,13 +132,13 @@ def test_arguments_that_no_event_can_hold_are_refused(source):
     assert result == Failed("Invalid arguments: nested too deeply.")
 
 
-def test_other_tools_check_their_own():
+def test_prepare_arguments_leaves_checks_to_mcp_servers():
     tool = ToolConfig("probe", "", SCHEMA, source=Mcp("s", "t"))
     assert prepare_arguments(tool, {"lines": "3", "pth": 1}) == {"lines": 3, "pth": 1}
 
 
 @given(value=NO_STRING)
-def test_what_was_written_as_json_comes_back(value):
+def test_parse_embedded_json_round_trips(value):
     kinds = ["null", "boolean", "integer", "number", "array", "object"]
     assert parse_embedded_json({"type": kinds}, json.dumps(value)) == value
 
@@ -158,7 +158,7 @@ def test_completing_takes_nothing_away_and_is_done_once(schema, value):
 
 
 @given(value=JSON)
-def test_without_a_schema_nothing_is_changed_or_wrong(value):
+def test_arguments_without_a_schema_are_valid_and_unchanged(value):
     assert parse_embedded_json({}, value) == value
     assert fill_defaults({}, value) == value
     assert list(find_problems({}, value)) == []

@@ -91,7 +91,7 @@ async def test_a_question_is_recorded_whole_and_answered_by_a_person():
     assert bench.tools[0].runs == [{}, {"confirm": True}]
 
 
-async def test_the_request_notes_what_the_opaque_id_was_made_of():
+async def test_inquiry_request_notes_the_parts_of_its_id():
     bench = ToolBench((make_asker(CONFIRM),), [Answer(value=True)])
     await bench.run([CALL])
     note = {"tool_call_id": "c1", "tool": "tool", "question_id": "confirm", "attempt": 1}
@@ -99,7 +99,7 @@ async def test_the_request_notes_what_the_opaque_id_was_made_of():
     assert bench.recorder.notes(InquiryRequest) == [note]
 
 
-async def test_the_label_is_noted_and_shown_and_changes_nothing_else():
+async def test_question_label_is_noted_and_shown_and_keeps_the_source():
     tool = make_asker(CONFIRM, config=QuestionConfig(prompt_label="Assistant"))
     bench = ToolBench((tool,), [Answer(value=True)])
     await bench.run([CALL])
@@ -127,7 +127,7 @@ async def test_the_source_that_the_tool_declares_is_recorded_verbatim():
     ],
     ids=["person", "static", "invalid", "assistant", "remembered"],
 )
-async def test_the_request_is_committed_before_whatever_comes_of_it(bench):
+async def test_inquiry_request_is_recorded_before_its_response(bench):
     await bench.run([CALL])
     kinds = [type(kind) for kind in bench.recorder.kinds]
     assert kinds == [InquiryRequest, InquiryResponse, ToolCallResponse]
@@ -135,7 +135,7 @@ async def test_the_request_is_committed_before_whatever_comes_of_it(bench):
     assert [[type(kind) for kind in kinds] for kinds in kinds_on_record] in ([], [[InquiryRequest]])
 
 
-async def test_it_is_on_record_when_the_assistant_is_asked():
+async def test_question_is_recorded_before_the_inquiry_backend_is_called():
     class CheckingBackend:
         async def inquire(self, elements: Any, *_: Any) -> Any:
             assert len(elements) == len(bench.recorder.of(InquiryRequest)) == 1
@@ -168,7 +168,7 @@ async def test_answers_to_several_questions_accumulate():
     assert bench.tools[0].runs[-1] == {"confirm": False, "second": "text"}
 
 
-async def test_a_call_id_used_again_in_a_later_cycle_goes_on_counting():
+async def test_question_ids_of_a_reused_call_id_continue_counting():
     bench = ToolBench((make_asker(CONFIRM),), [Answer(value=True), Answer(value=True)])
     await bench.run([CALL])
     await bench.run([CALL])
@@ -183,13 +183,13 @@ async def test_a_new_turn_counts_from_one_again():
     assert second_bench.asked_ids == ["c1.confirm.1", "c1.confirm.1"]
 
 
-async def test_two_calls_with_one_id_in_a_batch_get_ids_of_their_own():
+async def test_questions_of_two_calls_with_one_id_have_different_ids():
     bench = ToolBench((make_asker(CONFIRM),), [Answer(value=True), Answer(value=False)])
     await bench.run([CALL, CALL])
     assert bench.asked_ids == ["c1.confirm.1", "c1.confirm.2"]
 
 
-async def test_two_calls_ask_at_the_same_time_and_get_their_own_answers():
+async def test_concurrent_questions_of_two_calls_get_separate_answers():
     first, second = asyncio.Event(), asyncio.Event()
 
     async def reply(own_reply, others_reply, value) -> Any:
@@ -213,7 +213,7 @@ async def test_a_declined_question_is_no_error_and_the_tool_is_not_run_again():
 
 
 @pytest.mark.parametrize("reason", [CancellationReason.EXPIRED, CancellationReason.LOST])
-async def test_a_question_closed_by_something_else_is_an_error_that_says_so(reason):
+async def test_question_closed_by_the_system_is_an_error_with_its_reason(reason):
     bench = ToolBench((make_asker(CONFIRM),), [Declined(reason)])
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Cancelled(reason)]
@@ -256,7 +256,7 @@ async def test_answers_that_are_no_secrets_are_recorded_and_remembered(question,
 @pytest.mark.parametrize(
     "question", [PASSPHRASE, replace(CONFIRM, persistence=AnswerReusePolicy.NONE)]
 )
-async def test_neither_secrets_nor_persistence_none_enter_the_memory(question):
+async def test_secret_or_unpersisted_answer_is_not_remembered(question):
     value = "x" if question is PASSPHRASE else True
     bench = ToolBench((make_asker(question),), [Answer(value, remember=True)])
     await bench.run([CALL])
@@ -271,7 +271,7 @@ async def test_neither_secrets_nor_persistence_none_enter_the_memory(question):
         (replace(CONFIRM, persistence=AnswerReusePolicy.NONE), True, False),
     ],
 )
-async def test_neither_secrets_nor_persistence_none_read_the_memory(question, memory, value):
+async def test_secret_or_unpersisted_question_uses_no_remembered_answer(question, memory, value):
     state = TurnState({KEY: RememberedAnswer(memory)})
     bench = ToolBench((make_asker(question),), [Answer(value)], state)
     await bench.run([CALL])
@@ -338,7 +338,7 @@ async def test_a_secret_from_the_configuration_is_delivered_and_redacted():
         (QuestionTarget.ASSISTANT, False, CancellationReason.ASSISTANT_ROUTING_DENIED),
     ],
 )
-async def test_what_only_a_person_may_answer_goes_nowhere_else(question, target, reachable, reason):
+async def test_human_only_question_needs_a_reachable_person(question, target, reachable, reason):
     bench = ToolBench((make_asker(question, config=QuestionConfig(target)),))
     bench.prompter.is_reachable = reachable
     await bench.run([CALL])
@@ -353,7 +353,7 @@ async def test_what_only_a_person_may_answer_goes_nowhere_else(question, target,
 @pytest.mark.parametrize(
     ("target", "reachable"), [(QuestionTarget.USER, False), (QuestionTarget.ASSISTANT, True)]
 )
-async def test_without_an_inquiry_backend_its_questions_fail_and_may_be_retried(target, reachable):
+async def test_question_for_a_missing_inquiry_backend_fails_with_retry_text(target, reachable):
     bench = ToolBench((make_asker(CONFIRM, config=QuestionConfig(target)),))
     bench.prompter.is_reachable = reachable
     await bench.run([CALL])
@@ -374,7 +374,7 @@ async def test_a_tool_that_never_stops_asking_is_ended():
     assert bench.recorder.results == [("c1", model_messages.describe_too_many("tool", 25), True)]
 
 
-async def test_as_many_questions_as_the_limit_allows_may_be_asked():
+async def test_call_can_ask_up_to_max_call_questions():
     questions = [Question(f"q{n}", "?", Boolean()) for n in range(MAX_CALL_QUESTIONS)]
     bench = ToolBench((make_asker(*questions, config=make_static(value=True)),))
     await bench.run([CALL])
@@ -394,6 +394,6 @@ async def test_tool_that_raises_ends_the_batch_and_leaves_questions_open():
     assert not other_tasks()
 
 
-def test_what_may_hold_a_secret_does_not_show_it():
+def test_answer_reprs_hide_the_value():
     holders = (Answer("hunter2"), StaticAnswer("hunter2"), UseStatic("hunter2"))
     assert "hunter2" not in repr(holders)

@@ -50,7 +50,7 @@ async def test_question_source_is_the_tool_unless_the_tool_names_another():
     assert await tool_executor.execute("other", {}, {}) == SourcedQuestion(CONFIRM, ASSISTANT)
 
 
-async def test_the_label_of_a_question_has_no_say_in_its_source():
+async def test_question_label_does_not_change_its_source():
     tool = make_asker(CONFIRM, config=QuestionConfig(prompt_label="Assistant"))
     assert await executor(tool).execute("tool", {}, {}) == SourcedQuestion(
         CONFIRM, InquirySource.for_tool("tool")
@@ -80,7 +80,7 @@ async def test_a_question_id_that_is_empty_or_dotted_is_a_failure_of_the_tool(qu
     assert result == Failed(model_messages.describe_bad_id("tool"))
 
 
-async def test_what_a_tool_raises_is_not_caught():
+async def test_executor_propagates_exceptions_of_tools():
     def fail(arguments, answers) -> Any:
         raise RuntimeError("bug")
 
@@ -88,14 +88,14 @@ async def test_what_a_tool_raises_is_not_caught():
         await executor(StubTool("tool", fail)).execute("tool", {}, {})
 
 
-def test_the_default_configuration_is_what_the_tool_says_of_itself():
+def test_default_config_comes_from_the_tool():
     tool = make_asker(CONFIRM, config=QuestionConfig(prompt_label="Who"))
     assert make_default_config(tool) == ToolConfig(
         "tool", "A tool of the tests.", {}, {"confirm": QuestionConfig(prompt_label="Who")}
     )
 
 
-def test_a_question_that_nobody_configured_has_the_default_configuration():
+def test_question_without_configuration_has_the_default():
     assert make_default_config(make_asker(CONFIRM)).get_question("confirm") == QuestionConfig()
 
 
@@ -177,7 +177,7 @@ FREED = Question(
     ],
 )
 @pytest.mark.parametrize("make", [StubTool, make_outside_tool])
-async def test_what_a_tool_says_is_freed_of_the_secrets_it_was_given(make, outcome, freed):
+async def test_executor_redacts_secrets_in_tool_output(make, outcome, freed):
     tool = make("tool", lambda *_: outcome)
     builtins, tools = ((tool,), ()) if make is StubTool else ((), (tool,))
     result = await make_executor(builtins, tools).execute(

@@ -35,7 +35,7 @@ def list_rendered(turn: TurnBench) -> list[Any]:
     return [e.metadata for e in events if isinstance(e.kind, ToolCallRequest)]
 
 
-async def test_what_it_makes_of_the_arguments_is_recorded_with_the_call():
+async def test_formatted_arguments_are_recorded_with_the_call():
     turn = make_turn({"a": "b"})
     await run_turn(turn.ports, "Go.", None, turn.stop, turn.setup)
     assert list_rendered(turn) == [{"rendered_arguments": "Qg=="}]
@@ -47,7 +47,7 @@ async def test_a_formatter_that_gives_nothing_leaves_the_call_as_it_is():
     assert list_rendered(turn) == [{}]
 
 
-async def test_who_is_asked_for_permission_sees_what_it_makes_of_the_arguments():
+async def test_approval_prompt_shows_formatted_arguments():
     turn = make_turn({"a": "b"}, Mode.ASK)
     turn.prompter.decisions = [Permitted({"a": "b"})]
     await run_turn(turn.ports, "Go.", None, turn.stop, turn.setup)

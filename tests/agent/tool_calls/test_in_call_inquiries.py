@@ -51,7 +51,7 @@ def make_asking_bench(*questions, **options) -> Any:
     return ToolBench((OutsideStub("outside", run),), **options)
 
 
-async def test_a_tool_asks_in_the_middle_and_goes_on():
+async def test_in_call_question_is_answered_and_the_tool_continues():
     bench = make_asking_bench(CONFIRM, replies=[Answer(value=True)])
     await bench.run([CALL])
     assert bench.recorder.kinds == [
@@ -96,7 +96,7 @@ async def test_a_bad_id_is_declined_without_a_trace(question_id):
 
 
 @pytest.mark.parametrize("reason", [CancellationReason.USER, CancellationReason.EXPIRED])
-async def test_a_tool_goes_on_after_a_question_that_was_declined(reason):
+async def test_in_call_question_is_declined_and_the_tool_continues(reason):
     bench = make_asking_bench(CONFIRM, replies=[Declined(reason)])
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Cancelled(reason)]
@@ -296,7 +296,7 @@ async def test_a_cancellation_from_outside_leaves_the_question_open():
     assert not other_tasks()
 
 
-async def test_what_a_tool_raises_leaves_its_question_open():
+async def test_exception_of_a_tool_leaves_its_question_open():
     async def run(arguments, answers, ask) -> Any:
         task = asyncio.ensure_future(ask(CONFIRM))
         await bench.prompter.waiting.wait()
@@ -310,7 +310,7 @@ async def test_what_a_tool_raises_leaves_its_question_open():
     assert not other_tasks()
 
 
-async def test_what_breaks_while_asking_comes_out_though_the_tool_hides_it():
+async def test_error_in_ask_is_raised_although_the_tool_swallows_it():
     questions: list[Question] = []
 
     async def inquire(question, _interrupts) -> Any:

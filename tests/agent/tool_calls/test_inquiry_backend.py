@@ -60,7 +60,7 @@ async def test_the_copy_ends_with_the_paused_call_and_a_turn_that_asks():
     assert question.schema == bench.request.schema == make_inquiry_schema(Boolean())
 
 
-async def test_no_inquiry_event_is_sent():
+async def test_inquiry_backend_sends_no_inquiry_events():
     bench = BackendBench(make_reply(answer=True))
     await bench.inquire(
         elements=(*STREAM, *stream(make_answer("c1.confirm.1"), make_inquiry("c1.x.1")))
@@ -68,7 +68,7 @@ async def test_no_inquiry_event_is_sent():
     assert all(event.kind.PROVIDER_VISIBLE for event in bench.request.parts.events)
 
 
-async def test_other_calls_in_flight_are_interrupted_in_the_copy():
+async def test_inquiry_backend_marks_other_open_calls_as_interrupted():
     bench = BackendBench(make_reply(answer=True))
     other_call = make_call("c0", "fs_grep")
     await bench.inquire(elements=stream(TurnStart(), ChatRequest("Go."), other_call, CALL))
@@ -122,7 +122,7 @@ async def test_the_prompt_names_the_call_and_holds_context_question_and_options(
     )
 
 
-async def test_the_prompt_leaves_out_what_a_question_does_not_have():
+async def test_inquiry_prompt_omits_missing_question_parts():
     bench = BackendBench(make_reply(answer=True))
     await bench.inquire()
     assert bench.request.parts.events[-1].kind.content == (
@@ -219,7 +219,7 @@ async def test_an_answer_is_checked_against_type_and_options(kind, good, bad):
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=4))
-def test_whatever_is_answered_fits_the_question_or_fails(value):
+def test_inquiry_backend_returns_a_valid_answer_or_fails(value):
     question = Question("q", "?", COLOURS)
     try:
         answer = asyncio.run(BackendBench(make_reply(value)).inquire(question))
@@ -272,7 +272,7 @@ async def test_half_a_surrogate_pair_in_a_reply_is_counted_and_breaks_nothing():
 
 
 @pytest.mark.parametrize(("limit", "max_bytes"), [(None, MAX_REPLY_BYTES), (3, 3), (0, 0)])
-async def test_the_provider_is_told_the_limit(limit, max_bytes):
+async def test_inquiry_backend_passes_max_response_bytes_to_the_provider(limit, max_bytes):
     bench = BackendBench(make_reply(answer=True))
     if limit == 3:
         bench = BackendBench([make_failure(FailureKind.TRUNCATED)])
@@ -287,7 +287,7 @@ async def test_the_provider_is_told_the_limit(limit, max_bytes):
 
 
 @pytest.mark.parametrize("kind", FailureKind)
-async def test_only_what_may_pass_is_tried_again(kind):
+async def test_inquiry_backend_retries_only_transient_failures(kind):
     bench = BackendBench([make_failure(kind)], make_reply(answer=True))
     if kind in TRANSIENT_FAILURES:
         assert await bench.inquire() is True
@@ -298,7 +298,7 @@ async def test_only_what_may_pass_is_tried_again(kind):
         assert bench.pauses == []
 
 
-async def test_after_some_tries_a_failure_stands():
+async def test_inquiry_backend_fails_after_max_retries():
     bench = BackendBench(*[[make_failure()]] * (MAX_RETRIES + 1), make_reply(answer=True))
     with pytest.raises(InquiryFailed, match="Too many requests"):
         await bench.inquire()
@@ -354,7 +354,7 @@ async def test_a_cancellation_ends_a_pause():
     assert not other_tasks()
 
 
-async def test_several_may_be_under_way_at_once():
+async def test_inquiry_backend_handles_concurrent_inquiries():
     slow = asyncio.Event()
     bench = BackendBench((slow, *make_reply(answer=True)), make_reply(answer=False))
     first = asyncio.create_task(bench.inquire())

@@ -36,7 +36,7 @@ def quick() -> Any:
     return StubTool("quick", lambda *_: Success("result"))
 
 
-def once_stuck() -> Any:
+def make_tool_stuck_once() -> Any:
     """Return a tool that hangs in its first run and ends in its second."""
     tool = StubTool("stuck", lambda *_: wait_forever() if len(tool.runs) == 1 else Success("done"))
     return tool
@@ -56,8 +56,8 @@ async def run_and_interrupt(bench, calls, ready, *interrupts) -> Any:
 # restart
 
 
-async def test_a_restart_throws_all_results_away_and_runs_completed_calls_again():
-    tools = (quick(), once_stuck())
+async def test_restart_discards_results_and_reruns_completed_calls():
+    tools = (quick(), make_tool_stuck_once())
     bench = ToolBench(tools)
     calls = [make_call("a", "quick"), make_call("b", "stuck")]
     await run_and_interrupt(bench, calls, lambda: all(tool.runs for tool in tools), Restart())
@@ -77,7 +77,7 @@ async def test_restart_closes_open_questions_and_asks_them_as_a_next_attempt():
     assert bench.recorder.results == [("c1", "done", False)]
 
 
-async def test_answers_that_nobody_wanted_remembered_start_over():
+async def test_restart_asks_for_unremembered_answers_again():
     second = Question("second", "?", Text())
     replies = [Answer(value=True), wait_forever(), Answer(value=False), Answer("x")]
     bench = ToolBench((make_asker(CONFIRM, second),), replies)
@@ -110,8 +110,8 @@ async def test_remembered_answers_and_permissions_survive_a_restart():
     assert bench.state.remembered_permission_decisions == {PermissionKey("tool"): True}
 
 
-async def test_permissions_that_nobody_wanted_remembered_are_asked_for_again():
-    stuck = once_stuck()
+async def test_restart_asks_for_unremembered_permissions_again():
+    stuck = make_tool_stuck_once()
     bench = ToolBench((stuck,), changes={"stuck": {"run": Mode.ASK}})
     bench.prompter.decisions = [Permitted({}), Permitted({})]
     await run_and_interrupt(bench, [make_call("a", "stuck")], lambda: stuck.runs, Restart())
@@ -161,9 +161,7 @@ async def test_a_restart_that_was_said_before_the_calls_runs_them_once():
         (Stop(), "Ask why.", "Ask why."),
     ],
 )
-async def test_a_call_without_result_reads_what_was_said_and_others_keep_theirs(
-    interrupt, response, text
-):
+async def test_interrupt_text_is_the_result_of_calls_without_one(interrupt, response, text):
     changes = {"tool": {"cancellation_response": response}}
     bench = ToolBench((make_asker(CONFIRM), quick()), [wait_forever()], changes=changes)
     calls = [CALL, make_call("c2", "quick")]
@@ -173,7 +171,7 @@ async def test_a_call_without_result_reads_what_was_said_and_others_keep_theirs(
     assert bench.recorder.results == [("c1", text, False), ("c2", "result", False)]
 
 
-async def test_nobody_is_told_where_every_call_has_its_result():
+async def test_response_after_all_results_stays_pending():
     bench = ToolBench((quick(),))
     await bench.run([make_call("a", "quick")])
     bench.stop.interrupt(Respond("Leave it."))
@@ -196,7 +194,7 @@ async def test_nobody_is_told_where_every_call_has_its_result():
     ],
 )
 async def test_a_stop_beats_a_response_and_a_response_a_restart(interrupts, result):
-    stuck = once_stuck()
+    stuck = make_tool_stuck_once()
     bench = ToolBench((stuck,))
     await run_and_interrupt(bench, [make_call("a", "stuck")], lambda: stuck.runs, *interrupts)
     assert bench.recorder.results == [("a", result, False)]
@@ -274,7 +272,7 @@ async def test_a_question_at_the_backend_is_closed_by_an_interrupt(interrupt):
 
 async def test_result_at_a_stop_is_kept_also_after_a_static_answer():
     tool = make_asker(CONFIRM, config=QuestionConfig(answer=StaticAnswer(value=True)))
-    bench = ToolBench((tool, once_stuck()))
+    bench = ToolBench((tool, make_tool_stuck_once()))
     calls = [CALL, make_call("c2", "stuck")]
     await run_and_interrupt(
         bench, calls, lambda: len(tool.runs) == 2 and bench.tools[1].runs, Stop()

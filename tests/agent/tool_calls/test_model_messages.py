@@ -84,7 +84,7 @@ def test_a_failed_backend_may_be_tried_again():
     )
 
 
-def test_a_question_closed_by_anything_else_says_by_what():
+def test_describe_unanswered_names_question_and_reason():
     text = model_messages.describe_unanswered("vault", "key", CancellationReason.LOST)
     assert "“key”" in text
     assert "(lost)" in text
@@ -116,7 +116,7 @@ def test_time_that_ran_out_has_no_word_in_common_with_a_decline(word):
     )
 
 
-def test_what_a_person_says_beside_a_decline_stands_after_it():
+def test_declined_input_message_ends_with_the_persons_note():
     assert model_messages.describe_cancelled_input("") == "Tool input cancelled by user."
     assert (
         model_messages.describe_cancelled_input("Ask Ann.")

@@ -74,7 +74,7 @@ def first(table, case) -> Any:
 
 
 @pytest.mark.parametrize(("table", "cases"), [(PERMISSIONS, CALLS), (DELIVERIES, RESULTS)])
-def test_the_rows_decide_every_case_as_often_as_they_say(table, cases):
+def test_permission_table_rows_cover_all_cases(table, cases):
     assert len(cases) == sum(int(row[-2]) for row in rows(table))
     for row in rows(table):
         assert sum(first(table, case) == row for case in cases) == int(row[-2]), row
@@ -104,7 +104,7 @@ def test_a_result_is_delivered_as_the_table_says(case):
 @pytest.mark.parametrize(
     "policy", [DetachedPolicy.AUTO, DetachedPolicy.DENY, DetachedPolicy.DEFAULTS]
 )
-def test_a_remembered_decision_does_not_hold_where_nobody_is_asked(policy):
+def test_remembered_permission_does_not_apply_without_a_person(policy):
     actions = {
         decide_permission(Mode.ASK, memory, reachable=False, detached=policy)
         for memory in (True, False, None)
@@ -192,7 +192,7 @@ UNATTENDED = {"source": Local("tool", ToolCommand("true")), "run": Mode.UNATTEND
 SETTING = SettingPlace("conversation.tools.tool.run", ".jp/config.toml")
 
 
-async def test_unattended_call_notes_the_setting_that_let_it_run():
+async def test_unattended_call_notes_the_setting_that_permitted_it():
     bench = ToolBench((TOOL,), changes={"tool": UNATTENDED | {"run_setting": SETTING}})
     await bench.run([CALL])
     note = make_note("unattended", is_allowed=True) | SETTING._asdict()
@@ -213,7 +213,7 @@ async def test_unattended_call_that_did_not_run_is_not_noted():
     assert bench.recorder.of(ToolCallResponse)[0].is_error
 
 
-async def test_unattended_call_that_a_person_was_asked_about_is_theirs():
+async def test_unattended_call_approved_by_a_person_notes_no_setting():
     bench = ToolBench((TOOL,), changes={"tool": UNATTENDED})
     bench.prompter.decisions = [Permitted(CALL.arguments)]
     await bench.run([CALL], ResumedCalls(waiting_ids=frozenset({CALL.id})))

@@ -118,7 +118,7 @@ async def test_a_skipped_call_is_no_error_and_does_not_run(decision, text):
     assert skipping.tools[0].runs == []
 
 
-async def test_a_tool_whose_mode_is_skip_does_not_run_and_nobody_is_asked():
+async def test_tool_in_mode_skip_does_not_run_and_asks_no_approval():
     skipping = make_bench(run=Mode.SKIP)
     await skipping.run([CALL])
     assert skipping.recorder.results == [("c1", model_messages.SKIPPED, False)]
@@ -240,7 +240,9 @@ async def test_a_cancellation_from_outside_leaves_the_prompt_open():
         (DetachedPolicy.DEFAULTS, ("c1", model_messages.describe_not_permitted("tool"), True)),
     ],
 )
-async def test_without_a_person_the_policy_decides_about_a_call(mode, decision, detached, result):
+async def test_detached_policy_decides_about_a_call_without_a_person(
+    mode, decision, detached, result
+):
     memory = {} if decision is None else {KEY: decision}
     bench = make_bench(
         detached=detached, run=mode, state=TurnState(remembered_permission_decisions=memory)
@@ -251,7 +253,7 @@ async def test_without_a_person_the_policy_decides_about_a_call(mode, decision, 
     assert bench.prompter.prompts == []
 
 
-async def test_policy_wait_opens_the_approval_although_nobody_is_present():
+async def test_detached_policy_wait_opens_the_approval_without_a_person():
     bench = make_bench(Permitted({}), detached=DetachedPolicy.WAIT, run=Mode.ASK)
     bench.prompter.is_reachable = False
     await bench.run([CALL])
@@ -285,7 +287,7 @@ LOCAL: dict[str, Any] = {
 }
 
 
-async def test_nobody_is_asked_about_a_call_that_cannot_run():
+async def test_invalid_call_is_refused_without_an_approval():
     bench = make_bench(run=Mode.ASK, **LOCAL)
     await bench.run([make_call("c1", "tool")])
     assert bench.prompter.prompts == []
@@ -336,14 +338,14 @@ async def test_a_result_is_shown_to_a_person_before_the_model_sees_it(outcome, m
     ],
 )
 @pytest.mark.parametrize("outcome", [Success("secret stuff"), Failed("secret stuff")])
-async def test_what_takes_the_place_of_a_result_is_no_error(mode, decisions, text, outcome):
+async def test_replaced_result_is_not_an_error(mode, decisions, text, outcome):
     bench = make_bench(*decisions, tools=(StubTool("tool", lambda *_: outcome),), result=mode)
     await bench.run([CALL])
     assert bench.recorder.results == [("c1", text, False)]
 
 
 @pytest.mark.parametrize("detached", [DetachedPolicy.DENY, DetachedPolicy.DEFAULTS])
-async def test_without_a_person_a_result_is_kept_from_the_model(detached):
+async def test_result_approval_without_a_person_withholds_the_result(detached):
     bench = make_bench(detached=detached, result=Mode.ASK)
     bench.prompter.is_reachable = False
     await bench.run([CALL])
@@ -351,7 +353,7 @@ async def test_without_a_person_a_result_is_kept_from_the_model(detached):
     assert len(bench.tools[0].runs) == 1
 
 
-async def test_without_a_person_and_under_the_policy_auto_a_result_is_delivered():
+async def test_result_approval_under_detached_policy_auto_delivers_the_result():
     bench = make_bench(detached=DetachedPolicy.AUTO, result=Mode.EDIT)
     bench.prompter.is_reachable = False
     await bench.run([CALL])
@@ -378,7 +380,7 @@ async def test_a_call_that_did_not_run_has_no_result_to_be_shown():
 @pytest.mark.parametrize(
     "reply", [Declined(CancellationReason.USER), Declined(CancellationReason.EXPIRED)]
 )
-async def test_what_the_model_reads_in_place_of_a_result_needs_no_permission(reply):
+async def test_model_message_in_place_of_a_result_needs_no_approval(reply):
     bench = ToolBench((make_asker(CONFIRM),), [reply], changes={"tool": {"result": Mode.ASK}})
     await bench.run([CALL])
     assert bench.prompter.prompts == []
@@ -393,5 +395,5 @@ async def test_what_the_model_reads_in_place_of_a_result_needs_no_permission(rep
         (Mcp("disk", "fs"), "fs (MCP server disk)"),
     ],
 )
-def test_what_is_about_to_run_is_described_by_its_source(source, words):
+def test_describe_tool_names_its_source(source, words):
     assert describe_tool(ToolConfig("fs", "", {}, source=source)) == words

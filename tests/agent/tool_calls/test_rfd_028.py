@@ -179,7 +179,7 @@ async def test_coordinator_integration_with_a_failing_inquiry():
 @pytest.mark.parametrize(
     "reply", [answer(value=True), [TextDelta("message", "no"), ReplyFinished()]]
 )
-async def test_who_settles_the_question_before_the_assistant_counts(monkeypatch, reply):
+async def test_person_who_answers_before_the_assistant_settles_the_question(monkeypatch, reply):
     inquiry_backend, _ = backend(reply)
     bench = ToolBench((make_asker(CONFIRM, config=TO_ASSISTANT),), backend=inquiry_backend)
     bench.prompter.replies = [Answer(False)]
@@ -227,7 +227,7 @@ async def test_turn_loop_wiring():
     assert stage.recorder.of(ChatRequest) == [ChatRequest("Go.")]
 
 
-async def test_turn_loop_wiring_of_a_question_for_nobody():
+async def test_turn_loop_wiring_routes_a_question_without_a_person():
     """Phase 5: a person's question goes to the backend where no person is (policy ``auto``)."""
     inquiry_backend, inquired = backend(answer(value=True))
     bench = ToolBench((make_asker(CONFIRM),), backend=inquiry_backend)

@@ -328,7 +328,7 @@ async def test_assistant_attribution_of_a_synthetic_tool():
     assert element_json["source"] == {"source": "assistant"}
 
 
-async def test_a_request_is_on_record_before_anybody_is_asked():
+async def test_inquiry_request_is_recorded_before_the_question_is_shown():
     bench = ToolBench((make_asker(CONFIRM, name="fs"),), [Answer(value=True)])
     await bench.run([CALL])
     assert [type(kind) for kind in bench.prompter.on_record_when_asked[0]] == [InquiryRequest]

@@ -88,7 +88,7 @@ async def test_the_configuration_overrides_the_authors_flag_both_ways(authored, 
     ]
 
 
-async def test_no_override_sends_a_secret_to_the_assistant():
+async def test_secret_question_is_never_routed_to_the_assistant():
     config = QuestionConfig(QuestionTarget.ASSISTANT, exclusive=False)
     bench = make_bench(Question("q", "?", Secret()), config=config, backend=ApprovingBackend())
     await bench.run([CALL])

@@ -111,7 +111,7 @@ def test_the_rows_cover_the_192_cases_as_often_as_the_table_says():
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("case", CASES, ids="-".join)
-def test_a_question_goes_where_the_table_says(case, name):
+def test_route_follows_the_table(case, name):
     kind = SECRET if case[2] == "yes" else KINDS[name]
     assert route_case(case, kind) == find_expected_route(case, kind)
 
@@ -130,7 +130,7 @@ def test_fourteen_of_the_192_cases_are_for_a_person_who_is_not_there():
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("detached", DetachedPolicy)
 @pytest.mark.parametrize("default", ["none", "valid", "invalid"])
-def test_a_policy_decides_where_nobody_can_answer_and_nowhere_else(name, detached, default):
+def test_detached_policy_applies_only_when_no_person_can_answer(name, detached, default):
     for case in CASES:
         kind = SECRET if case[2] == "yes" else KINDS[name]
         _, valid, invalid, _ = kind
@@ -169,7 +169,7 @@ def test_a_default_of_a_secret_or_of_another_type_answers_nothing(kind, default)
 @pytest.mark.parametrize(
     ("kind", "default"), [(Boolean(), False), (Text(), ""), (Select((Option(0),)), 0)]
 )
-def test_a_default_that_looks_like_nothing_is_one(kind, default):
+def test_falsy_default_counts_as_a_default(kind, default):
     question = Question("q", "?", kind, default)
     decision = route(
         question, QuestionConfig(), None, reachable=False, detached=DetachedPolicy.DEFAULTS
@@ -177,7 +177,7 @@ def test_a_default_that_looks_like_nothing_is_one(kind, default):
     assert decision == UseStatic(default)
 
 
-def test_a_default_may_answer_what_only_a_person_else_may():
+def test_default_answers_an_exclusive_question_under_policy_defaults():
     question = Question("q", "?", Text(), "x", exclusive=True)
     decision = route(
         question, QuestionConfig(), None, reachable=False, detached=DetachedPolicy.DEFAULTS
@@ -209,7 +209,7 @@ def test_a_remembered_answer_of_another_type_counts_as_none():
         (Secret(), AnswerReusePolicy.NONE, False),
     ],
 )
-def test_neither_secrets_nor_persistence_none_may_be_remembered(
+def test_secret_or_unpersisted_question_is_not_reusable(
     answer_type, persistence, may_be_remembered
 ):
     question = Question("q", "?", answer_type, persistence=persistence)

@@ -35,7 +35,7 @@ def test_dots_in_ids_do_not_mix_up_attempts():
     assert state.count_attempt("a", "b.c") == (2, "a.b.c.2")
 
 
-def test_a_resumed_turn_goes_on_counting_from_what_was_noted():
+def test_turn_state_from_elements_continues_the_attempt_count():
     state = TurnState.from_elements([request("a", "q", attempt=1), request("a", "q", attempt=2)])
     assert state.count_attempt("a", "q") == (3, "a.q.3")
     assert state.count_attempt("a", "other") == (1, "a.other.1")
@@ -56,7 +56,7 @@ def test_resumed_turn_counts_requests_that_it_cannot_read(id_, number):
     assert TurnState.from_elements([broken]).count_attempt("a", "q")[0] == number
 
 
-def test_resuming_passes_over_what_is_no_request_of_ours():
+def test_turn_state_from_elements_skips_malformed_notes():
     odd = [{"tool_call_id": "a"}, {"tool_call_id": 1, "question_id": "q"}, "text", None]
     elements = [
         *(make_element(make_inquiry("a.q.1"), metadata={"jpweb": note}) for note in odd),
@@ -84,7 +84,7 @@ def response(kind, **note) -> Any:
     return make_element(kind, metadata={"jpweb": note})
 
 
-def test_a_resumed_turn_remembers_what_a_person_wanted_remembered():
+def test_turn_state_from_elements_has_remembered_answers():
     state = TurnState.from_elements(
         [
             request("a", "q", tool="fs"),
@@ -119,7 +119,7 @@ def test_a_resumed_turn_remembers_what_a_person_wanted_remembered():
         ],
     ],
 )
-def test_a_resumed_turn_remembers_nothing_else(elements):
+def test_turn_state_from_elements_ignores_other_answers(elements):
     assert TurnState.from_elements(elements).remembered_tool_answers == {}
 
 

@@ -124,17 +124,17 @@ async def test_an_answer_that_does_not_fit_fails(arguments, answer):
     )
 
 
-def test_its_questions_are_the_assistants():
+def test_ask_user_inquiry_source_is_the_assistant():
     source = AskUser().inquiry_source("ask_user")
     assert source == InquirySource(SourceTag.ASSISTANT)
     assert source.to_fields() == {"source": "assistant"}
 
 
-def test_it_is_labelled_assistant():
+def test_ask_user_question_label_is_assistant():
     assert {"answer": QuestionConfig(prompt_label="Assistant")} == AskUser.QUESTIONS
 
 
-def test_the_model_is_told_when_not_to_use_it():
+def test_ask_user_description_names_improper_uses():
     assert "do not ask for what you can work out" in AskUser.DESCRIPTION
     assert "Never collect secrets" in AskUser.DESCRIPTION
 
@@ -180,7 +180,7 @@ async def test_a_pinned_answer_needs_no_person():
     assert bench.recorder.results == [("c1", '{"answer_type":"select","answer":"a"}', False)]
 
 
-async def test_it_is_never_answered_by_the_assistant():
+async def test_ask_user_question_is_never_routed_to_the_assistant():
     bench = is_pinned(QuestionConfig(QuestionTarget.ASSISTANT))
     await bench.run([ToolCallRequest("c1", "ask_user", SELECT)])
     assert bench.recorder.outcomes == [Cancelled(CancellationReason.ASSISTANT_ROUTING_DENIED)]

@@ -79,7 +79,7 @@ def test_a_page_that_asked_too_often_says_so_and_comes_back_later(visit: Visit):
     assert pauses[1] >= 20, "and longer the second time"
 
 
-def test_the_page_silent_for_longest_rests_until_somebody_comes_back(visit: Visit):
+def test_page_beyond_the_socket_limit_pauses_until_it_is_used_again(visit: Visit):
     person = visit.home.invite("Tabea", "responder")
     page = visit.open("/questions", who=person)
     wait_until_answered(page)
@@ -98,7 +98,7 @@ def test_the_page_silent_for_longest_rests_until_somebody_comes_back(visit: Visi
         assert page.evaluate("made.length") == 1
 
 
-def test_a_page_says_again_what_it_shows_twice_a_second_at_most(visit: Visit):
+def test_page_state_is_sent_at_most_twice_a_second(visit: Visit):
     page = visit.open("/questions")
     wait_until_connected(page)
     page.clock.install()

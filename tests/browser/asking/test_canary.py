@@ -137,7 +137,7 @@ def test_a_secret_typed_after_an_empty_one_was_refused_is_nowhere(debug_visit: V
 
 @pytest.mark.proof  # one that a worker takes, and one without the right, in make test
 @pytest.mark.parametrize("javascript", [True, False])
-def test_a_secret_that_came_too_late_is_nowhere(debug_visit: Visit, canary: str, javascript: bool):
+def test_late_secret_is_stored_nowhere(debug_visit: Visit, canary: str, javascript: bool):
     debug_visit.pages.forgive("status of 409")
     page = debug_visit.begin("Canary")
     up_to_the_secret(page)
@@ -207,7 +207,7 @@ def tap_redis(url: str, secret_key: str) -> Iterator[Callable[[], str]]:
 
 
 @pytest.mark.proof  # the team below has the same database
-def test_on_the_database_of_a_team_the_journey_is_the_same(
+def test_secret_journey_on_postgresql_and_redis_leaves_no_trace(
     live: Live,
     visiting: Callable[[Server], Visit],
     postgres: Cluster,

@@ -95,7 +95,7 @@ def tab_to(field: Locator) -> None:
     expect(field).to_be_focused()
 
 
-def test_a_decline_says_why_to_everybody(visit: Visit):
+def test_decline_reason_is_shown_to_all_members(visit: Visit):
     page = visit.begin("Why")
     list_page = visit.open("/questions")
     wait_until_connected(list_page)
@@ -131,7 +131,7 @@ def test_a_note_is_never_sent_as_an_answer(visit: Visit):
 @pytest.mark.parametrize(
     "way", [pytest.param("a reload", marks=pytest.mark.proof), "the Questions page"]
 )
-def test_what_was_chosen_and_typed_survives(visit: Visit, way: str):
+def test_card_keeps_its_draft_after_reload_and_navigation(visit: Visit, way: str):
     page = ask(visit, "Which?", options=[*OPTIONS, "black", "white", "grey"])
     select_card = find_card(page, SELECT)
     select_card.get_by_role("radio").first.focus()
@@ -147,7 +147,7 @@ def test_what_was_chosen_and_typed_survives(visit: Visit, way: str):
 
 
 @pytest.mark.proof  # test_several_people, who is late
-def test_draft_ends_when_someone_else_answers_and_its_text_can_be_copied(visit: Visit):
+def test_draft_can_be_copied_when_another_person_answers(visit: Visit):
     page = visit.begin()
     answer_question(page, BOOLEAN, "Yes")
     ada = visit.open(path_of(page), who=visit.home.invite(secrets.token_hex(4), "responder"))
@@ -224,7 +224,7 @@ def test_strip_of_times_says_running_until_the_turn_has_ended(visit: Visit):
 
 
 @pytest.mark.proof  # a variant
-def test_the_time_that_it_waits_counts_up_without_a_server(visit: Visit):
+def test_card_waiting_time_counts_up_without_a_server(visit: Visit):
     page = visit.begin()
     find_card(page, BOOLEAN)
     page.clock.install()
@@ -242,7 +242,7 @@ def test_the_time_that_it_waits_counts_up_without_a_server(visit: Visit):
     )
 
 
-def test_everything_a_question_can_have(visit: Visit, words: str):
+def test_card_shows_source_context_default_and_previous_answer(visit: Visit, words: str):
     first = ask(visit, words)
     find_option(find_card(first, SELECT), "blue").click()
     expect(first.locator(".card.settled")).to_have_count(1)
@@ -276,7 +276,7 @@ def test_a_question_in_hebrew_is_read_from_the_right(visit: Visit):
     assert settled_card.locator("code").evaluate(READS_FROM_RIGHT)
 
 
-def test_the_page_of_a_question_follows_what_happens_to_it(visit: Visit):
+def test_question_page_updates_live(visit: Visit):
     page = visit.begin("Alone")
     number = find_card(page, BOOLEAN).get_attribute("data-question")
     question_page = visit.open(f"/questions/{number}#question-{number}", size=PHONE)

@@ -98,7 +98,7 @@ def _check_journal(events: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.proof  # the whole journey in make test
-def test_each_question_stands_under_its_tool_call_with_its_outcome(visit: Visit):
+def test_transcript_shows_questions_under_their_tool_calls(visit: Visit):
     page = visit.begin()
     answer_all(page, "open sesame")
     for look in ("as it came", "as it is read again"):
@@ -128,7 +128,7 @@ def test_each_question_stands_under_its_tool_call_with_its_outcome(visit: Visit)
 
 
 @pytest.mark.proof  # test_telling counts too
-def test_the_count_of_what_waits_follows_in_navigation_and_title(visit: Visit):
+def test_waiting_count_updates_in_navigation_and_title(visit: Visit):
     page = visit.begin("Count me")
     find_card(page, BOOLEAN)
     expect(find_waiting_count(page)).to_have_attribute("data-count", "1")
@@ -164,7 +164,7 @@ def test_declining_is_not_answering_no(visit: Visit):
 
 
 @pytest.mark.proof  # tests/runtime/scenarios plays further turns
-def test_a_second_turn_goes_on_in_the_same_conversation(visit: Visit):
+def test_second_turn_continues_the_conversation(visit: Visit):
     page = visit.begin()
     answer_all(page, "open sesame")
     send_message(page, "And once more")

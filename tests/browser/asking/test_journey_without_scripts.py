@@ -37,7 +37,7 @@ def reply(page: Page, kind: str, value: str) -> None:
         page.get_by_role("button", name="Answer").click()
 
 
-def test_the_whole_journey_works_with_plain_forms(visit: Visit):
+def test_journey_without_scripts_works_with_plain_forms(visit: Visit):
     page = visit.begin("Plain", javascript=False)
     reply(page, BOOLEAN, "Yes")
     expect(page.locator(":target")).to_have_attribute("data-kind", "inquiry_request")

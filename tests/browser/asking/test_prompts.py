@@ -113,7 +113,7 @@ def test_a_decision_reaches_every_page_without_a_reload(visit: Visit, seeds: See
     expect(page.locator(".card")).to_have_count(0)
 
 
-def test_each_button_does_what_it_says_by_mouse(visit: Visit, seeds: Seeds):
+def test_approval_buttons_record_their_decisions(visit: Visit, seeds: Seeds):
     runs = (
         ("Deny for this turn", "Denied, for this turn"),
         ("Allow for this turn", "Allowed, for this turn"),
@@ -171,7 +171,7 @@ def test_enter_in_the_reason_skips_and_runs_nothing(visit: Visit, seeds: Seeds):
     expect(find_settled_card(page)).to_contain_text("Not this file")
 
 
-def test_arguments_are_edited_and_what_is_wrong_with_them_is_said(visit: Visit, seeds: Seeds):
+def test_edited_arguments_that_are_invalid_show_an_error(visit: Visit, seeds: Seeds):
     visit.pages.forgive("status of 422")
     page = visit.open(seeds(RUN))
     card = prompt(page, "run")
@@ -187,7 +187,7 @@ def test_arguments_are_edited_and_what_is_wrong_with_them_is_said(visit: Visit, 
     expect(find_settled_card(page)).to_contain_text("Allowed, edited")
 
 
-def test_what_is_typed_into_an_approval_outlives_a_reload(visit: Visit, seeds: Seeds):
+def test_approval_draft_survives_a_reload(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RUN))
     prompt(page, "run").get_by_text("Edit arguments…").click()
     field = page.get_by_label("The tool runs with these arguments")
@@ -202,7 +202,7 @@ def test_what_is_typed_into_an_approval_outlives_a_reload(visit: Visit, seeds: S
     assert "approval" not in str(page.evaluate("Object.keys(sessionStorage)"))
 
 
-def test_what_somebody_edits_is_given_back_when_another_decides(visit: Visit, seeds: Seeds):
+def test_approval_draft_is_shown_when_another_person_decides(visit: Visit, seeds: Seeds):
     path = seeds(RESULT)
     page, second_page = visit.open(path), visit.open(path)
     wait_until_connected(page)
@@ -255,7 +255,7 @@ def test_the_places_in_the_queue_follow(visit: Visit, seeds: Seeds):
     expect(prompt(page, "deliver").locator(".position")).to_have_text("")
 
 
-def test_the_cards_bar_nobody(visit: Visit, seeds: Seeds):
+def test_approval_cards_are_accessible(visit: Visit, seeds: Seeds):
     editable = {"edit": True}
     page = visit.open(seeds(RUN, (ERROR[0], ERROR[1] | editable), (RUN[0], RUN[1] | editable)))
     check_accessibility(page, "#inbox")
@@ -275,7 +275,7 @@ def test_approval_is_claimed_on_a_page_of_its_own_without_scripts(visit: Visit, 
     expect(prompt(page, "run").locator(".claim-holder")).to_contain_text("is on it")
 
 
-def test_without_scripts_the_forms_decide(visit: Visit, seeds: Seeds):
+def test_approval_forms_work_without_scripts(visit: Visit, seeds: Seeds):
     visit.pages.forgive("status of 422")
     page = visit.open(seeds(RUN), javascript=False)
     card = prompt(page, "run")

@@ -55,7 +55,7 @@ def name() -> str:
     return f"ada{secrets.token_hex(3)}"
 
 
-def test_what_is_seen_is_told_step_by_step(visit: Visit, name: str):
+def test_receipts_record_delivery_visibility_focus_and_draft(visit: Visit, name: str):
     page = visit.begin()
     for kind in (BOOLEAN, SELECT):
         decline_question(page, kind)
@@ -87,7 +87,7 @@ def test_a_page_that_is_never_painted_has_it_delivered_and_never_shown(visit: Vi
 
 
 @pytest.mark.proof  # a variant
-def test_a_card_below_the_screen_is_shown_once_somebody_scrolls_there(visit: Visit, name: str):
+def test_card_below_the_viewport_is_visible_after_scrolling(visit: Visit, name: str):
     first, last = visit.begin("First"), visit.begin("Last")
     decline_question(first, BOOLEAN)
     above, key = key_of(first, SELECT), key_of(last, BOOLEAN)
@@ -102,7 +102,7 @@ def test_a_card_below_the_screen_is_shown_once_somebody_scrolls_there(visit: Vis
 
 
 @pytest.mark.proof  # a variant
-def test_that_a_secret_is_being_typed_is_told_and_not_the_secret(visit: Visit, name: str):
+def test_receipt_of_a_secret_draft_omits_the_secret(visit: Visit, name: str):
     page = visit.begin()
     for kind in (BOOLEAN, SELECT, TEXT):
         decline_question(page, kind)

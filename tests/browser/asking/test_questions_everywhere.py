@@ -60,7 +60,7 @@ def test_question_is_shown_after_reload_in_a_second_tab_and_on_a_phone(visit: Vi
     expect(find_option(boolean_card, "No")).to_be_in_viewport()
 
 
-def test_a_question_comes_and_goes_everywhere_without_a_reload(visit: Visit):
+def test_question_appears_and_disappears_on_all_pages_live(visit: Visit):
     desk = visit.open("/questions")
     phone = visit.open("/questions", size=PHONE)
     plain_list = visit.open("/")
@@ -82,7 +82,7 @@ def test_a_question_comes_and_goes_everywhere_without_a_reload(visit: Visit):
 
 
 @pytest.mark.proof  # settled cards leave in make test
-def test_the_desk_says_when_nothing_waits_any_more(visit: Visit):
+def test_questions_page_shows_when_no_question_is_open(visit: Visit):
     desk = visit.open("/questions")
     empty_notice = desk.get_by_text("You're all caught up.")
     expect(empty_notice).to_be_visible()
@@ -114,7 +114,7 @@ def test_a_draft_survives_a_reload_and_other_live_updates(visit: Visit):
 
 
 @pytest.mark.proof  # a card's draft in make test
-def test_the_draft_of_what_one_says_survives_a_reload_until_it_is_sent(visit: Visit):
+def test_message_draft_survives_a_reload_until_sent(visit: Visit):
     page = visit.open("/conversations/new")
     words = page.get_by_label("First message")
     words.fill("Not sent yet")
@@ -126,7 +126,7 @@ def test_the_draft_of_what_one_says_survives_a_reload_until_it_is_sent(visit: Vi
 
 
 @pytest.mark.proof  # a variant of what takes no focus
-def test_what_is_unfolded_stays_unfolded_when_it_is_replaced(visit: Visit):
+def test_expanded_call_stays_expanded_when_updated(visit: Visit):
     page = visit.begin()
     find_card(page, BOOLEAN)
     calls = page.locator("details[data-kind=tool_call_request]")
@@ -139,7 +139,7 @@ def test_what_is_unfolded_stays_unfolded_when_it_is_replaced(visit: Visit):
     expect(calls.first.locator("[data-answer]")).to_be_hidden()  # a settled one folds by itself
 
 
-def test_the_focus_stays_where_somebody_types(visit: Visit):
+def test_focus_stays_in_a_field_during_updates(visit: Visit):
     page = visit.begin()
     up_to_the_text(page)
     page.goto(f"{visit.server.url}/questions")
@@ -154,7 +154,7 @@ def test_the_focus_stays_where_somebody_types(visit: Visit):
 
 
 @pytest.mark.proof  # settled cards leave, focused too
-def test_after_the_last_answer_the_focus_goes_to_what_became_of_it(visit: Visit):
+def test_focus_moves_to_the_settled_card_after_the_last_answer(visit: Visit):
     page = visit.begin()
     up_to_the_text(page)
     decline_question(page, TEXT)
@@ -165,7 +165,7 @@ def test_after_the_last_answer_the_focus_goes_to_what_became_of_it(visit: Visit)
 
 
 @pytest.mark.proof  # test_swift, by socket
-def test_after_an_answer_the_focus_goes_to_the_next_question(visit: Visit):
+def test_focus_moves_to_the_next_question_after_an_answer(visit: Visit):
     first_page = visit.begin("One")
     up_to_the_text(first_page)
     visit.begin("Other")
@@ -196,7 +196,7 @@ def test_a_new_question_is_announced_to_those_who_listen(visit: Visit):
 
 
 @pytest.mark.proof  # tests/web/test_questions has it
-def test_what_one_decided_is_listed_with_its_outcome(visit: Visit):
+def test_questions_page_lists_recent_answers_with_their_outcomes(visit: Visit):
     page = visit.begin("Decide")
     answer_question(page, BOOLEAN, "Yes")
     decline_question(page, SELECT)
@@ -251,7 +251,7 @@ def test_a_call_that_waits_says_so_once(visit: Visit):
 
 
 @pytest.mark.proof  # the focus stays in make test
-def test_what_changes_in_the_transcript_takes_no_focus_and_is_counted(visit: Visit):
+def test_transcript_update_keeps_the_focus_and_is_counted(visit: Visit):
     page = visit.begin()
     second_page = visit.open(path_of(page))
     wait_until_connected(second_page)

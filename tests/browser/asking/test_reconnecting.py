@@ -167,7 +167,7 @@ def test_a_form_that_was_open_over_a_restart_is_taken(mortal_visit: Visit):
     expect(plain.locator("[data-outcome=answered]").first).to_be_attached()
 
 
-def test_what_was_missed_without_a_network_is_shown_once_it_is_back(visit: Visit, cable: Cable):
+def test_reconnected_page_shows_updates_missed_offline(visit: Visit, cable: Cable):
     visit.pages.forgive(DOWN)
     page = visit.begin("Offline")
     find_card(page, BOOLEAN)

@@ -92,7 +92,7 @@ def answers(visit: Visit, page: Page) -> list[dict[str, object]]:
     ]
 
 
-def test_without_a_network_nothing_is_lost_and_it_can_be_sent_again(visit: Visit, page: Page):
+def test_answer_sent_offline_is_kept_and_can_be_sent_again(visit: Visit, page: Page):
     page.context.set_offline(True)
     press(page)
     expect(problem(page)).to_contain_text("Not sent: this device is offline.")
@@ -139,7 +139,7 @@ def test_answer_that_the_socket_could_not_save_is_sent_as_a_form(visit: Visit):
 
 
 @pytest.mark.proof  # a reply that was lost is tried again too
-def test_a_server_that_cannot_take_it_is_tried_again(visit: Visit, page: Page):
+def test_answer_after_a_server_error_can_be_sent_again(visit: Visit, page: Page):
     page.route(SENT, lambda route: route.fulfill(status=503, body="busy"))
     press(page)
     expect(problem(page)).to_contain_text("Not confirmed: the server returned an error (503).")
@@ -191,7 +191,7 @@ def test_an_answer_whose_reply_was_lost_counts_once(visit: Visit, page: Page):
 
 
 @pytest.mark.proof  # by socket in make test
-def test_what_is_sent_twice_in_haste_is_sent_once(visit: Visit, page: Page):
+def test_answer_form_submitted_repeatedly_is_sent_once(visit: Visit, page: Page):
     routes: list[Route] = []
 
     def hold(route: Route) -> None:
@@ -215,7 +215,7 @@ def test_what_is_sent_twice_in_haste_is_sent_once(visit: Visit, page: Page):
     assert [request.url.rpartition("/")[2] for request in requests] == ["answer"]
 
 
-def test_unsent_secret_stays_in_its_field_and_nowhere_else(visit: Visit, page: Page):
+def test_unsent_secret_is_kept_only_in_its_field(visit: Visit, page: Page):
     decline_question(page, TEXT)
     field = find_card(page, SECRET).get_by_label("Secret", exact=True)
     field.fill("open sesame")

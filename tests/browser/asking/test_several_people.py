@@ -51,7 +51,7 @@ def name() -> str:
     return f"Ada {secrets.token_hex(3)}"
 
 
-def without_a_socket(page: Page) -> Page:
+def block_socket(page: Page) -> Page:
     """Let a page believe that it is connected, and hear nothing."""
     page.route_web_socket(re.compile("/ws$"), lambda _: None)
     page.reload()
@@ -86,7 +86,7 @@ def test_an_invited_person_signs_in_by_a_link_that_is_shown_once(visit: Visit, n
 
 
 @pytest.mark.proof  # who is late, in make test
-def test_both_have_the_card_and_the_first_answer_settles_it_for_both(visit: Visit, name: str):
+def test_card_of_two_people_is_settled_by_the_first_answer(visit: Visit, name: str):
     page = visit.begin()
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
     with stay_on_page(page), stay_on_page(ada):
@@ -105,7 +105,7 @@ def test_late_answer_names_the_first_person_and_keeps_the_text(visit: Visit, nam
     page = visit.begin()
     up_to_the_text(page)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
-    without_a_socket(ada)
+    block_socket(ada)
     find_card(ada, TEXT).get_by_label("Answer").fill("a long and careful answer")
     answer_question(page, TEXT, "mine")
     find_card(ada, TEXT).get_by_role("button", name="Answer").click()
@@ -119,7 +119,7 @@ def test_late_answer_names_the_first_person_and_keeps_the_text(visit: Visit, nam
 
 
 @pytest.mark.proof  # so it does where keys are pressed
-def test_who_is_still_typing_gets_their_text_back(visit: Visit, name: str):
+def test_draft_is_shown_when_another_person_answers_first(visit: Visit, name: str):
     page = visit.begin()
     up_to_the_text(page)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
@@ -131,7 +131,7 @@ def test_who_is_still_typing_gets_their_text_back(visit: Visit, name: str):
 
 
 @pytest.mark.proof  # a variant of the next one
-def test_who_types_where_a_field_goes_away_presses_no_keys_of_the_page(visit: Visit, name: str):
+def test_typing_into_a_removed_field_triggers_no_shortcuts(visit: Visit, name: str):
     page = visit.begin()
     find_card(page, BOOLEAN)
     page.get_by_role("button", name="Stop", exact=True).click()
@@ -155,7 +155,7 @@ def test_who_types_where_a_field_goes_away_presses_no_keys_of_the_page(visit: Vi
 
 
 @pytest.mark.proof  # a variant
-def test_who_types_into_a_card_that_is_settled_presses_no_keys_of_the_page(visit: Visit, name: str):
+def test_typing_into_a_settled_card_triggers_no_shortcuts(visit: Visit, name: str):
     page = visit.begin()
     up_to_the_text(page)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
@@ -263,7 +263,7 @@ def test_question_page_keeps_focus_and_selection_when_it_is_updated(visit: Visit
 
 
 @pytest.mark.proof  # tests/web/test_access has it of every route
-def test_a_reader_sees_the_conversation_and_can_do_nothing_in_it(visit: Visit, name: str):
+def test_conversation_of_a_reader_has_no_controls(visit: Visit, name: str):
     page = visit.begin("Read me")
     find_card(page, BOOLEAN)
     reader = visit.open(path_of(page), who=visit.home.invite(name, "reader"))
@@ -281,7 +281,7 @@ def test_a_reader_sees_the_conversation_and_can_do_nothing_in_it(visit: Visit, n
 
 
 @pytest.mark.proof  # tests/web/transcript/test_consumers has it of sockets
-def test_who_is_removed_sees_nothing_more(visit: Visit, name: str):
+def test_removed_member_gets_no_more_updates(visit: Visit, name: str):
     visit.pages.forgive(REFUSED)
     page = visit.begin()
     find_card(page, BOOLEAN)

@@ -106,7 +106,7 @@ def test_an_answer_takes_the_socket_and_the_next_question_has_the_focus(
 
 
 @pytest.mark.proof  # an order within one message
-def test_what_was_seen_of_a_card_is_told_before_what_came_of_it(visit: Visit):
+def test_receipts_are_sent_before_the_answer_of_a_card(visit: Visit):
     page = visit.open("/conversations/new")
     wire = PageWire(page)
     visit.begin_on(page, "Quickly")
@@ -120,7 +120,7 @@ def test_what_was_seen_of_a_card_is_told_before_what_came_of_it(visit: Visit):
 
 
 @pytest.mark.proof  # a variant
-def test_who_went_elsewhere_is_not_taken_to_the_next_question(conversation: WiredConversation):
+def test_focus_elsewhere_is_kept_when_an_answer_is_confirmed(conversation: WiredConversation):
     conversation.wire.way = "hold"
     conversation.press()
     expect(conversation.page.get_by_text("Sending…")).to_be_visible()
@@ -199,7 +199,7 @@ def test_enter_that_is_pressed_twice_in_haste_answers_one_question_alone(visit: 
     assert len(wire.answers) == 2
 
 
-def test_a_secret_goes_by_its_form(conversation: WiredConversation):
+def test_secret_answer_is_sent_by_its_form(conversation: WiredConversation):
     conversation.press()
     answer_question(conversation.page, SECRET, "open sesame")
     assert len(conversation.wire.answers) == len(conversation.forms) == 1
@@ -207,7 +207,7 @@ def test_a_secret_goes_by_its_form(conversation: WiredConversation):
 
 
 @pytest.mark.proof  # a secret goes by its form in make test
-def test_a_long_text_goes_by_its_form(conversation: WiredConversation):
+def test_long_text_answer_is_sent_by_its_form(conversation: WiredConversation):
     find_card(conversation.page, TEXT).get_by_label("Answer").fill("long " * 25_000)
     conversation.press()
     find_card(conversation.page, SECRET)
@@ -215,7 +215,7 @@ def test_a_long_text_goes_by_its_form(conversation: WiredConversation):
 
 
 @pytest.mark.parametrize("way", ["drop", pytest.param("break", marks=pytest.mark.proof)])
-def test_what_the_socket_does_not_carry_is_sent_by_the_form(
+def test_answer_that_fails_on_the_socket_is_sent_by_its_form(
     hasty_conversation: WiredConversation, way: str
 ):
     hasty_conversation.wire.way = way
@@ -226,7 +226,7 @@ def test_what_the_socket_does_not_carry_is_sent_by_the_form(
 
 
 @pytest.mark.proof  # a variant that waits 3 s
-def test_the_form_sends_what_was_sent_and_not_what_was_typed_since(
+def test_form_resends_the_submitted_text_without_later_edits(
     hasty_conversation: WiredConversation,
 ):
     hasty_conversation.wire.way = "drop"
@@ -282,7 +282,7 @@ def test_an_answer_whose_reply_was_lost_on_the_socket_counts_once(
 
 
 @pytest.mark.proof  # tests/web/test_answering has it
-def test_what_does_not_fit_is_said_in_the_card_which_keeps_what_was_chosen(visit: Visit):
+def test_card_shows_an_invalid_answer_error_and_keeps_the_choice(visit: Visit):
     page = visit.open("/conversations/new")
     wire = PageWire(page, "twist")
     visit.begin_on(page, "Quickly")
@@ -295,7 +295,7 @@ def test_what_does_not_fit_is_said_in_the_card_which_keeps_what_was_chosen(visit
 
 
 @pytest.mark.proof  # held in make test
-def test_what_is_sent_twice_in_haste_takes_the_socket_once(conversation: WiredConversation):
+def test_answer_pressed_repeatedly_is_sent_once_by_socket(conversation: WiredConversation):
     conversation.wire.way = "hold"
     field = find_card(conversation.page, TEXT).get_by_label("Answer")
     for _ in range(3):
@@ -312,7 +312,7 @@ def test_what_is_sent_twice_in_haste_takes_the_socket_once(conversation: WiredCo
 
 
 @pytest.mark.proof  # tests/web/test_answering has it
-def test_who_may_answer_no_longer_is_told_so_in_the_card(conversation: WiredConversation):
+def test_card_shows_that_its_person_may_no_longer_answer(conversation: WiredConversation):
     name = f"Ada {secrets.token_hex(3)}"
     ada = conversation.visit.open(who=conversation.visit.home.invite(name, "responder"))
     wire = PageWire(ada, "hold")

@@ -45,7 +45,7 @@ def test_the_filter_form_and_the_bars_write_the_url(visit: Visit):
     assert "outcome=unanswered" in page.url
 
 
-def test_what_was_just_decided_is_in_the_audit_with_who_decided(visit: Visit):
+def test_audit_lists_new_decisions_with_their_decider(visit: Visit):
     question_page = visit.begin("Audited")
     answer_question(question_page, BOOLEAN, "No")
     decline_question(question_page, "select")
@@ -103,7 +103,7 @@ def test_the_first_question_is_near_the_top(visit: Visit, size: tuple[int, int],
     assert top <= height
 
 
-def test_the_fields_of_the_filter_stand_in_line(visit: Visit):
+def test_audit_filter_fields_are_aligned(visit: Visit):
     page = visit.open("/audit?demo=1")
     boxes = page.evaluate(MEASURE_FIELDS)
     assert len(boxes) > 3

@@ -64,7 +64,7 @@ def test_keys_claim_and_snooze_a_card_on_every_page(visit: Visit):
     assert path_of(queue) == "/questions"
 
 
-def test_snooze_on_the_page_of_a_question_leads_to_what_is_snoozed(visit: Visit):
+def test_snooze_on_a_question_page_leads_to_snoozed_questions(visit: Visit):
     number = find_card(visit.begin(ASKS_TO_SNOOZE), BOOLEAN).get_attribute("data-question")
     page = visit.open(f"/questions/{number}")
     find_card(page, BOOLEAN).get_by_role("link", name="Snooze").click()

@@ -45,7 +45,7 @@ def orchard(tmp_path: Path) -> Iterator[Home]:
         yield home
 
 
-def test_auditors_find_review_and_export_what_nobody_could_answer(
+def test_auditors_find_review_and_export_unattended_questions(
     orchard: Home, open_page: Pages, tmp_path: Path
 ):
     visit = Visit(orchard, open_page)

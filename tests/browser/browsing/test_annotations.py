@@ -100,7 +100,7 @@ def test_comment_draft_stays_when_its_event_is_bookmarked(visit: Visit):
     expect(field).to_have_value("Half a thought")
 
 
-def test_comment_in_writing_outlives_a_reload_and_is_gone_once_sent(visit: Visit):
+def test_comment_draft_survives_a_reload_and_is_cleared_once_sent(visit: Visit):
     visit.pages.forgive("ERR_INTERNET_DISCONNECTED|htmx:|WebSocket")
     page = visit.open(visit.find(TOUR))
     page.keyboard.press("j")
@@ -138,7 +138,7 @@ def test_reply_on_the_page_of_comments_is_no_draft_once_sent(visit: Visit):
     expect(page.locator(".comment-text")).to_have_count(0)
 
 
-def test_bookmark_button_beside_what_the_model_saw_marks_its_event(visit: Visit):
+def test_bookmark_button_of_the_model_view_marks_its_event(visit: Visit):
     page = visit.open(f"{visit.find(TOUR)}/thread")
     prompt = page.locator("[data-kind=chat_request]").first
     prompt.get_by_role("button", name="Bookmark").click()

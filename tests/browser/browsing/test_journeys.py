@@ -33,7 +33,7 @@ def search_and_follow(page: Page, book: Book) -> None:
     page.wait_for_url(re.compile(r"/conversations/\d+\?at="))
 
 
-def found_far(page: Page, book: Book) -> str:
+def find_far_event(page: Page, book: Book) -> str:
     """Look in the conversation for the words far away; return the anchor of their event."""
     page.get_by_label("Find in conversation").fill(f'"{book.far}"')
     page.get_by_role("button", name="Find", exact=True).click()
@@ -48,7 +48,7 @@ def test_search_leads_to_an_event_whose_address_others_can_open(
     with journey.check_requests(page):
         search_and_follow(page, book)
         anchor = journey.wait_for_highlight(page, book.middle)
-        assert found_far(page, book) != anchor
+        assert find_far_event(page, book) != anchor
         question = journey.to_question(page, book)
         journey.check_folding(page, question, "o")
         expect(page).to_have_url(re.compile(rf"[?&]at={question}&.*#{question}$"))
@@ -62,12 +62,12 @@ def test_search_leads_to_an_event_whose_address_others_can_open(
         assert journey.list_open_folds(page) & on_both == journey.list_open_folds(second_page)
 
 
-def test_find_reaches_what_is_far_from_what_is_loaded(visit: Visit, long_book: Book):
+def test_find_reaches_events_far_from_the_loaded_window(visit: Visit, long_book: Book):
     page = visit.open("/")
     search_and_follow(page, long_book)
     journey.wait_for_highlight(page, long_book.middle)
     before = list_window_ranges(page)
-    found_far(page, long_book)
+    find_far_event(page, long_book)
     assert list_window_ranges(page)[-1][1] < before[0][0] - LENGTH // 10
     expect(journey.find_match_count(page)).to_have_text("1 of 1 match")
 

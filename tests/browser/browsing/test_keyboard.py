@@ -63,7 +63,7 @@ def search_and_follow(page: Page, book: Book) -> None:
     page.wait_for_url(re.compile(r"/conversations/\d+\?at="))
 
 
-def found_far(page: Page, book: Book) -> str:
+def find_far_event(page: Page, book: Book) -> str:
     """Look in the conversation for the words far away; return the anchor of their event."""
     page.keyboard.press("f")
     expect(page.get_by_label("Find in conversation")).to_be_focused()
@@ -82,13 +82,15 @@ def test_dialog_lists_each_key_once_and_the_palette(visit: Visit):
     expect(dialog.locator("div", has_text="CtrlK")).to_have_text("CtrlKGo to…")
 
 
-def test_all_of_it_works_by_keyboard_alone(visit: Visit, book: Book, second_visitor: Visitor):
+def test_browsing_journey_works_by_keyboard_alone(
+    visit: Visit, book: Book, second_visitor: Visitor
+):
     page = visit.open("/")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     with journey.check_requests(page):
         search_and_follow(page, book)
         anchor = journey.wait_for_highlight(page, book.middle)
-        assert found_far(page, book) != anchor
+        assert find_far_event(page, book) != anchor
         page.keyboard.press("Escape")
         expect(journey.find_match_count(page)).to_have_text("")
         question = journey.to_question(page, book)

@@ -31,7 +31,7 @@ def begin_and_list(visit: Visit, title: str) -> Page:
     return page
 
 
-def test_one_goes_from_row_to_row_and_opens_one_by_keyboard_alone(visit: Visit):
+def test_conversation_list_is_navigated_by_keyboard(visit: Visit):
     page = visit.open()
     row_ids = rows(page)
     for key, at in (("j", 0), ("j", 1), ("ArrowDown", 2), ("k", 1), ("ArrowUp", 0), ("k", 0)):
@@ -54,7 +54,7 @@ def test_one_goes_from_row_to_row_and_opens_one_by_keyboard_alone(visit: Visit):
     expect(page.get_by_role("heading", name="A night with nobody at the desk")).to_be_visible()
 
 
-def test_the_keys_are_listed_and_the_focus_comes_back(visit: Visit):
+def test_keyboard_help_lists_shortcuts_and_restores_the_focus(visit: Visit):
     page = visit.open()
     page.keyboard.press("j")
     focus_id = get_focused_title(page)
@@ -147,7 +147,7 @@ def test_a_title_and_labels_are_changed_with_scripts_off(visit: Visit):
     assert path_of(page) == "/conversations"
 
 
-def test_the_start_page_leads_to_what_waits_by_keyboard(visit: Visit):
+def test_start_page_opens_open_questions_by_keyboard(visit: Visit):
     begin_and_list(visit, "Start roses")
     page = visit.open("/")
     check_accessibility(page)

@@ -45,7 +45,7 @@ def test_the_palette_leads_to_pages_conversations_and_actions(visit: Visit):
     expect(page.locator("details[data-kind=tool_call_request]").first).to_have_attribute("open", "")
 
 
-def test_enter_opens_what_was_typed_also_before_it_is_listed(visit: Visit):
+def test_palette_enter_opens_the_typed_entry_before_it_is_listed(visit: Visit):
     page = visit.open("/conversations")
     page.keyboard.press("Control+k")
     palette = page.get_by_role("dialog", name="Go to")

@@ -38,7 +38,7 @@ def press(page: Page) -> Locator:
     return choice
 
 
-def test_what_comes_between_press_and_release_takes_no_click_away(page: Page):
+def test_update_between_press_and_release_keeps_the_click(page: Page):
     press(page)
     page.evaluate(TELL, SHIFT)
     page.mouse.up()
@@ -47,7 +47,7 @@ def test_what_comes_between_press_and_release_takes_no_click_away(page: Page):
 
 
 @pytest.mark.proof  # a variant
-def test_press_that_lasts_holds_nothing_up_for_good(page: Page):
+def test_long_press_lets_updates_through_after_a_time(page: Page):
     press(page)
     page.evaluate(TELL, SHIFT)
     expect(page.locator("#shift")).to_be_visible()

@@ -27,7 +27,7 @@ def open_search(visit: Visit, query: str = "", *, javascript: bool = True) -> Pa
     return page
 
 
-def test_what_was_looked_for_is_found_opened_and_lit_by_keys(visit: Visit):
+def test_search_hit_is_opened_and_highlighted_by_keyboard(visit: Visit):
     page = open_search(visit)
     page.locator("h1").click()
     page.keyboard.press("/")
@@ -48,7 +48,7 @@ def test_what_was_looked_for_is_found_opened_and_lit_by_keys(visit: Visit):
 
 
 @pytest.mark.proof  # a variant
-def test_what_is_empty_does_not_stand_in_the_address(visit: Visit):
+def test_search_url_omits_empty_filters(visit: Visit):
     page = open_search(visit, "nightly")
     expect(page).to_have_url(re.compile(r"/search\?q=nightly$"))
     page.get_by_text("Filters", exact=True).click()

@@ -62,7 +62,7 @@ def test_an_answer_that_is_undone_was_never_sent(visit: Visit):
     expect(page.locator(".card.settled")).to_contain_text("No")
 
 
-def test_who_leaves_the_page_meanwhile_has_answered(visit: Visit):
+def test_leaving_the_page_during_undo_sends_the_answer(visit: Visit):
     page = give_time(visit.begin(ASK))
     path = path_of(page)
     find_option(find_card(page, BOOLEAN), "Yes").click()
@@ -73,7 +73,7 @@ def test_who_leaves_the_page_meanwhile_has_answered(visit: Visit):
     )
 
 
-def test_a_choice_that_somebody_else_overtook_is_told_and_not_sent(visit: Visit):
+def test_undoable_choice_is_dropped_when_another_person_answers_first(visit: Visit):
     page = give_time(visit.begin(ASK))
     wait_until_connected(page)
     other = visit.open(path_of(page))

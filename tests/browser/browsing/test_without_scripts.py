@@ -44,7 +44,7 @@ def follow_link(page: Page, name: str) -> None:
         page.get_by_role("link", name=name).click()
 
 
-def test_pages_lead_from_a_search_to_an_event_and_to_what_is_far_from_it(
+def test_pages_lead_from_a_search_to_an_event_and_to_far_events(
     visit: Visit, book: Book, second_visitor: Visitor
 ):
     page = visit.open("/", javascript=False, who=second_visitor)

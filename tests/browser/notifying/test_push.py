@@ -225,7 +225,7 @@ def test_a_notification_closes_once_its_question_is_snoozed(visit: Visit):
 
 
 @needs_full_chromium
-def test_a_message_of_what_is_in_view_is_shown_and_closed_at_once(visit: Visit):
+def test_push_notification_of_a_visible_card_is_closed_at_once(visit: Visit):
     """A browser may end a subscription whose messages show nothing, as Safari does."""
     turn_page = visit.begin()
     key = read_key(turn_page, BOOLEAN)
@@ -258,7 +258,7 @@ CLOSE_OF_MANY = """async count => {
 }"""
 
 
-def test_more_notifications_than_a_request_names_are_all_asked_about(visit: Visit):
+def test_service_worker_checks_many_notifications_in_batches(visit: Visit):
     browser = open_browser(visit)
     requests, closed = browser.worker.evaluate(CLOSE_OF_MANY, 120)
     assert closed == ["mention-110"]
@@ -297,7 +297,7 @@ def test_a_question_that_returned_has_a_sound_over_an_earlier_notification(
 
 
 @needs_full_chromium
-def test_more_options_than_a_browser_has_room_for_are_no_buttons(visit: Visit):
+def test_notification_has_no_buttons_for_too_many_options(visit: Visit):
     browser = open_browser(visit)
     buttons = [{"title": name, "value": name} for name in "abc"]
     browser.deliver({"title": "T", "body": "B", "tag": "test", "url": "/", "buttons": buttons})

@@ -61,7 +61,7 @@ def get_notifications(page: Page) -> list[dict[str, Any]]:
     return notifications
 
 
-def have_told(*pages: Page) -> list[dict[str, Any]]:
+def list_shown_notifications(*pages: Page) -> list[dict[str, Any]]:
     """Return what pages tell of the one question that waits, once none of them can tell more.
 
     A page sets its timer in the task that changes its title, and asks for the lock thereafter.
@@ -84,7 +84,7 @@ def open_questions_page(visit: Visit, permits: str = "granted", refuses: str = "
     return page
 
 
-def asked_for(visit: Visit) -> Page:
+def open_page_with_notifications(visit: Visit) -> Page:
     """Open it where somebody asked to be told."""
     page = open_questions_page(visit)
     page.get_by_role("button", name=BUTTON).click()
@@ -101,22 +101,22 @@ def open_second_page(visit: Visit, page: Page, path: str, *, is_away: bool) -> P
     return second_page
 
 
-def test_who_asks_for_it_is_told_and_can_take_it_back(visit: Visit):
-    page = asked_for(visit)
+def test_desktop_notifications_can_be_turned_on_and_off(visit: Visit):
+    page = open_page_with_notifications(visit)
     page.reload()
     page.get_by_role("button", name="Turn off notifications on this device").click()
     expect(page.get_by_role("button", name=BUTTON)).to_be_visible()
     page.evaluate("window.look(true)")
     visit.begin()
     find_card(page, BOOLEAN)
-    assert have_told(page) == []
+    assert list_shown_notifications(page) == []
 
 
 @pytest.mark.parametrize(
     ("permits", "message"),
     [("denied", "Notifications are blocked"), pytest.param("default", "", marks=pytest.mark.proof)],
 )
-def test_a_browser_that_does_not_permit_it_is_explained(visit: Visit, permits: str, message: str):
+def test_blocked_desktop_notifications_are_explained(visit: Visit, permits: str, message: str):
     page = open_questions_page(visit, permits)
     page.get_by_role("button", name=BUTTON).click()
     expect(page.locator("#notify-toggle [role=status]")).to_contain_text(message)
@@ -142,13 +142,13 @@ def test_a_browser_that_refuses_at_last_is_explained(visit: Visit):
     expect(page.locator("#notify-toggle")).to_contain_text("Notifications aren't available")
 
 
-def test_hidden_pages_tell_once_and_lead_to_the_card(visit: Visit):
-    page = asked_for(visit)
+def test_hidden_pages_show_one_notification_that_opens_the_card(visit: Visit):
+    page = open_page_with_notifications(visit)
     away_pages = [open_second_page(visit, page, path, is_away=True) for path in ("/", "/audit")]
     wait_until_connected(page)
     page.evaluate("window.look(true)")
     turn_page = visit.begin()
-    (notice,) = have_told(page, *away_pages)
+    (notice,) = list_shown_notifications(page, *away_pages)
     (teller,) = [tab for tab in (page, *away_pages) if get_notifications(tab)]
     assert notice["title"] == "Assistant"
     assert notice["body"] == "Shall I show you how questions work?"
@@ -160,7 +160,7 @@ def test_hidden_pages_tell_once_and_lead_to_the_card(visit: Visit):
 
 @pytest.mark.proof  # hidden pages lead there as well
 def test_a_page_with_the_card_leads_to_it_at_once(visit: Visit):
-    page = asked_for(visit)
+    page = open_page_with_notifications(visit)
     wait_until_connected(page)
     with stay_on_page(page):
         page.evaluate("window.look(true)")
@@ -172,7 +172,7 @@ def test_a_page_with_the_card_leads_to_it_at_once(visit: Visit):
 
 @pytest.mark.proof  # hidden pages lead to the card
 def test_a_page_without_a_desk_leads_to_the_page_of_the_question(visit: Visit):
-    page = asked_for(visit)
+    page = open_page_with_notifications(visit)
     page.goto(f"{visit.server.url}/audit")
     wait_until_connected(page)
     expect(find_waiting_count(page)).to_have_attribute("data-count", "0")
@@ -185,8 +185,8 @@ def test_a_page_without_a_desk_leads_to_the_page_of_the_question(visit: Visit):
 
 
 @pytest.mark.proof  # a variant
-def test_what_is_settled_elsewhere_is_told_no_more(visit: Visit):
-    page = asked_for(visit)
+def test_desktop_notification_closes_when_its_question_is_settled(visit: Visit):
+    page = open_page_with_notifications(visit)
     wait_until_connected(page)
     page.evaluate("window.look(true)")
     turn_page = visit.begin()
@@ -196,19 +196,19 @@ def test_what_is_settled_elsewhere_is_told_no_more(visit: Visit):
     wait_until(lambda: page.evaluate("window.latest.open") is False, "it is told no more")
 
 
-def test_nobody_is_told_of_what_they_look_at(visit: Visit):
-    page = asked_for(visit)
+def test_desktop_notification_is_not_shown_for_a_visible_card(visit: Visit):
+    page = open_page_with_notifications(visit)
     away_page = open_second_page(visit, page, "/", is_away=True)
     wait_until_connected(page)
     # So that the page that is looked at claims the question before the other's delay is over.
     page.clock.pause_at(datetime.now(UTC) + timedelta(minutes=1))
     visit.begin()
     find_card(page, BOOLEAN)
-    assert have_told(page, away_page) == []
+    assert list_shown_notifications(page, away_page) == []
 
 
-def test_of_a_secret_only_that_it_is_asked_for(visit: Visit):
-    page = asked_for(visit)
+def test_desktop_notification_of_a_secret_question_omits_its_text(visit: Visit):
+    page = open_page_with_notifications(visit)
     turn_page = visit.begin()
     for kind in (BOOLEAN, SELECT):
         decline_question(turn_page, kind)
@@ -242,7 +242,7 @@ def test_the_count_is_in_the_title_and_in_the_icon(visit: Visit):
 
 
 @pytest.mark.proof  # hidden pages tell in make test
-def test_a_page_without_a_desk_announces_what_came(visit: Visit):
+def test_page_without_an_inbox_announces_new_questions(visit: Visit):
     page = visit.open("/audit")
     wait_until_connected(page)
     expect(page.locator("#announcer")).to_be_empty()

@@ -126,7 +126,7 @@ _ANCHOR = re.compile(r'id="(e-\w+)" data-kind="tool_call_request"')
 _QUESTION = re.compile(r'href="(/questions/\d+)"')
 
 
-def test_every_page_that_can_be_opened_is_looked_at():
+def test_accessibility_checks_cover_all_get_routes():
     get_pages = {name for name, route in ROUTES.items() if route.method == "get"}
     looked_at = {*PAGES, *LONG, *ELSEWHERE, *NO_PAGE}
     assert get_pages - looked_at == set(), "pages that nobody looks at: name their addresses here"
@@ -152,7 +152,7 @@ def addresses(visit: Visit) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_bars_nobody(visit: Visit, name: str):
+def test_page_is_accessible(visit: Visit, name: str):
     keys = addresses(visit)
     page = visit.open("/sign-in")
     visit.pages.forgive("status of 422 .*=dance")  # an unknown choice
@@ -163,7 +163,7 @@ def test_a_page_bars_nobody(visit: Visit, name: str):
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_a_page_of_a_long_conversation_bars_nobody(shelf: Visit, name: str):
+def test_page_of_a_long_conversation_is_accessible(shelf: Visit, name: str):
     path = long_one(shelf)
     page = shelf.open("/sign-in")
     for address in LONG[name][: choose_size(1, MOST)]:
@@ -172,13 +172,13 @@ def test_a_page_of_a_long_conversation_bars_nobody(shelf: Visit, name: str):
         check_accessibility(page)
 
 
-def test_the_menu_bars_nobody(visit: Visit):
+def test_menu_is_accessible(visit: Visit):
     page = visit.open("/account")
     page.locator(".menu summary").first.click()
     check_accessibility(page, ".menu")
 
 
-def test_a_page_that_refuses_bars_nobody(visit: Visit):
+def test_error_page_is_accessible(visit: Visit):
     visit.pages.forgive("status of 40[034]")
     page = visit.open("/no-such-page")
     check_refusal_page(page, "Page not found")
@@ -199,7 +199,7 @@ def test_a_page_that_refuses_bars_nobody(visit: Visit):
 
 
 @pytest.mark.proof  # starts a server of its own
-def test_a_page_for_a_request_that_is_not_understood_bars_nobody(live: Live, open_page: Pages):
+def test_bad_request_page_is_accessible(live: Live, open_page: Pages):
     open_page.forgive("status of 400")
     check_refusal_page(open_page(live().url.replace("127.0.0.1", "other.localhost")), "Bad request")
 
@@ -218,7 +218,7 @@ def check_refusal_page(page: Page, heading: str) -> None:
         OLD,
     ],
 )
-def test_a_conversation_bars_nobody_folded_and_unfolded(visit: Visit, title: str):
+def test_conversation_is_accessible_collapsed_and_expanded(visit: Visit, title: str):
     archived = "&archived=1" if title == OLD else ""
     page = visit.open(f"/conversations?q={title.split()[1]}{archived}")
     page.get_by_role("link", name=title).click()
@@ -233,7 +233,7 @@ def test_a_conversation_bars_nobody_folded_and_unfolded(visit: Visit, title: str
     check_accessibility(page)
 
 
-def test_what_is_said_for_a_while_bars_nobody_and_covers_no_way_back(visit: Visit):
+def test_toast_is_accessible_and_covers_no_jump_link(visit: Visit):
     page = visit.begin("Say it", size=(PHONE[0], 560))
     find_card(page, BOOLEAN)
     page.keyboard.press("g")
@@ -251,7 +251,7 @@ def test_what_is_said_for_a_while_bars_nobody_and_covers_no_way_back(visit: Visi
     expect(page.locator("body > .toast")).to_be_visible()
 
 
-def test_open_cards_and_what_became_of_them_bar_nobody(visit: Visit):
+def test_open_and_settled_cards_are_accessible(visit: Visit):
     page = visit.begin("Card")
     for kind in (BOOLEAN, SELECT, TEXT, SECRET):
         find_card(page, kind)

@@ -57,7 +57,7 @@ def list_highlights(page: Page, name: str = "match") -> list[str]:
     return [str(text) for text in page.evaluate(LIT, name)]
 
 
-def test_it_counts_and_goes_from_hit_to_hit_and_round(shelf: Visit, indexed_path: str):
+def test_find_counts_matches_and_cycles_through_them(shelf: Visit, indexed_path: str):
     page = shelf.open(indexed_path)
     find(page, f'"{make_needle(1)}"')
     expect(count(page)).to_have_text("1 of 1 match")
@@ -90,7 +90,7 @@ def test_a_hit_that_is_not_loaded_is_fetched_and_lit(shelf: Visit, indexed_path:
 
 
 @pytest.mark.proof  # a variant
-def test_back_while_the_page_still_scrolls_leads_to_where_one_was(shelf: Visit, indexed_path: str):
+def test_browser_back_during_scrolling_restores_the_position(shelf: Visit, indexed_path: str):
     page = shelf.open(indexed_path)
     find(page, make_needle(FAR_TURN))
     expect(count(page)).to_have_text("1 of 1 match")
@@ -99,7 +99,7 @@ def test_back_while_the_page_still_scrolls_leads_to_where_one_was(shelf: Visit, 
 
 
 @pytest.mark.proof  # a variant
-def test_n_goes_on_once_the_field_is_left(shelf: Visit, indexed_path: str):
+def test_find_key_n_continues_outside_the_field(shelf: Visit, indexed_path: str):
     page = shelf.open(indexed_path)
     find(page, "planner")
     expect(count(page)).to_have_text(re.compile("^1 of"))
@@ -126,7 +126,7 @@ def test_a_fold_that_hides_a_hit_is_unfolded(visit: Visit):
     assert page.evaluate(SEEN)
 
 
-def test_what_lies_beyond_the_shown_part_of_a_result_is_fetched(shelf: Visit):
+def test_find_fetches_a_match_beyond_the_shown_part_of_a_result(shelf: Visit):
     page = shelf.open(shelf.find(LONG_RESULT))
     assert LAST_WORD not in (page.locator("#transcript .result").text_content() or "")
     shelf.home.owner.wait_until_indexed()
@@ -138,7 +138,7 @@ def test_what_lies_beyond_the_shown_part_of_a_result_is_fetched(shelf: Visit):
 
 
 @pytest.mark.proof  # a variant
-def test_escape_closes_find_and_nothing_else(shelf: Visit, indexed_path: str):
+def test_escape_closes_only_find(shelf: Visit, indexed_path: str):
     page = shelf.open(indexed_path)
     find(page, make_needle(1))
     expect(count(page)).to_have_text("1 of 1 match")
@@ -170,7 +170,7 @@ def test_opening_find_leaves_the_reader_where_they_are(shelf: Visit, indexed_pat
     assert abs(page.evaluate("scrollY") - before) < 2
 
 
-def test_whoever_comes_from_a_search_finds_its_words_lit(shelf: Visit, indexed_path: str):
+def test_search_hit_link_opens_find_with_highlighted_words(shelf: Visit, indexed_path: str):
     reply = shelf.home.owner.get(f"{indexed_path}/find?q={make_needle(40)}").text
     link = re.search(r'class="row-link hit-link" href="([^"]+)"', reply)
     assert link

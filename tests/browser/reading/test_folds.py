@@ -62,7 +62,7 @@ def to_unanswered(page: Page) -> str:
 
 
 @pytest.mark.parametrize("javascript", [pytest.param(True, marks=pytest.mark.proof), False])
-def test_a_copied_address_shows_somebody_else_what_was_shut(visit: Visit, javascript: bool):
+def test_copied_url_collapses_the_same_folds_for_another_person(visit: Visit, javascript: bool):
     page = night(visit)
     anchor = to_unanswered(page)
     expect(page.locator(f"#{anchor}")).to_have_attribute(*OPEN)
@@ -80,7 +80,7 @@ def test_a_copied_address_shows_somebody_else_what_was_shut(visit: Visit, javasc
 
 
 @pytest.mark.proof  # a variant
-def test_what_is_opened_again_is_named_no_more(visit: Visit):
+def test_expanded_fold_is_removed_from_the_url(visit: Visit):
     page = night(visit)
     before = page.url
     anchor = shut(page)
@@ -90,7 +90,7 @@ def test_what_is_opened_again_is_named_no_more(visit: Visit):
     expect(page).to_have_url(before)
 
 
-def test_what_was_shut_is_shut_after_a_reload(visit: Visit):
+def test_collapsed_fold_stays_collapsed_after_a_reload(visit: Visit):
     page = night(visit)
     anchor = shut(page)
     page.reload()
@@ -98,7 +98,7 @@ def test_what_was_shut_is_shut_after_a_reload(visit: Visit):
     assert get_address_params(page)["shut"] == anchor
 
 
-def test_a_link_to_what_was_shut_leads_there_and_leaves_it_shut(visit: Visit):
+def test_link_to_a_collapsed_fold_keeps_it_collapsed(visit: Visit):
     page = night(visit)
     anchor = shut(page)
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
@@ -109,7 +109,7 @@ def test_a_link_to_what_was_shut_leads_there_and_leaves_it_shut(visit: Visit):
 
 
 @pytest.mark.proof  # what was opened, in test_keys
-def test_what_was_shut_is_shut_when_its_window_comes_back(shelf: Visit):
+def test_collapsed_fold_stays_collapsed_when_its_window_reloads(shelf: Visit):
     page = shelf.open(long_one(shelf))
     anchor = shut(page)
     fold = page.locator(f"#{anchor}")

@@ -67,7 +67,7 @@ def conversation(
     return open_conversation
 
 
-def test_nothing_hostile_happens_when_all_is_unfolded(
+def test_hostile_documents_run_nothing_when_expanded(
     conversation: Callable[[], tuple[Visit, Page]],
 ):
     visit, page = conversation()

@@ -78,7 +78,7 @@ def test_j_and_k_go_from_event_to_event(visit: Visit):
         pytest.param("e", "E", PROBLEM, marks=pytest.mark.proof),
     ],
 )
-def test_each_sort_has_its_key_and_another_goes_back(
+def test_event_kinds_have_keys_for_next_and_previous(
     visit: Visit, key: str, back_key: str, selector: str
 ):
     page = tour(visit, "A night with nobody at the desk")
@@ -92,7 +92,7 @@ def test_each_sort_has_its_key_and_another_goes_back(
     at(page, ids[0])
 
 
-def test_the_address_leads_to_the_event_that_somebody_went_to(visit: Visit):
+def test_url_leads_to_the_current_event(visit: Visit):
     page = tour(visit)
     page.keyboard.press("i")
     anchor = get_current_anchor(page)
@@ -101,7 +101,7 @@ def test_the_address_leads_to_the_event_that_somebody_went_to(visit: Visit):
     expect(second_page.locator(f"#{anchor}")).to_be_in_viewport()
 
 
-def test_past_the_last_one_it_says_so_and_stays(visit: Visit):
+def test_key_without_a_further_event_stays_and_shows_a_message(visit: Visit):
     page = tour(visit)
     page.keyboard.press("j")
     first = get_current_anchor(page)
@@ -110,7 +110,7 @@ def test_past_the_last_one_it_says_so_and_stays(visit: Visit):
     at(page, first)
 
 
-def test_what_is_said_is_seen_for_a_while_and_told_once(visit: Visit):
+def test_toast_of_a_key_is_shown_and_announced_once(visit: Visit):
     page = tour(visit)
     page.keyboard.press("j")
     first = get_current_anchor(page)
@@ -141,7 +141,7 @@ def test_what_is_said_is_seen_for_a_while_and_told_once(visit: Visit):
         ("K", "/step", "Couldn't load. Try again."),
     ],
 )
-def test_what_cannot_be_loaded_is_said(shelf: Visit, key: str, cannot: str, words: str):
+def test_key_shows_that_events_cannot_be_loaded(shelf: Visit, key: str, cannot: str, words: str):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     page.keyboard.press("j")
     first = get_current_anchor(page)
@@ -154,7 +154,7 @@ def test_what_cannot_be_loaded_is_said(shelf: Visit, key: str, cannot: str, word
     at(page, first)
 
 
-def test_from_where_somebody_scrolled_to(visit: Visit):
+def test_key_j_continues_from_the_scroll_position(visit: Visit):
     page = tour(visit)
     page.keyboard.press("j")
     target = page.locator(ITEMS).nth(7)
@@ -176,7 +176,7 @@ def test_the_next_event_comes_where_it_is_not_loaded(shelf: Visit):
     )
 
 
-def test_the_first_question_is_looked_for_in_what_is_loaded(shelf: Visit):
+def test_key_i_finds_the_first_loaded_question(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     expect(page.get_by_role("link", name="Earlier events")).to_be_in_viewport()
     first = page.locator(f"#transcript {QUESTION}").first.get_attribute("id")
@@ -188,7 +188,7 @@ def test_the_first_question_is_looked_for_in_what_is_loaded(shelf: Visit):
     "key",
     [pytest.param("J", marks=pytest.mark.proof), "i", pytest.param("e", marks=pytest.mark.proof)],
 )
-def test_what_is_not_loaded_is_looked_for_on_the_server(shelf: Visit, key: str):
+def test_key_finds_unloaded_events_on_the_server(shelf: Visit, key: str):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     # Nothing comes by itself, as where a page is far longer than what is looked for is near.
     page.evaluate("document.querySelector('.window').scrollIntoView()")
@@ -268,7 +268,7 @@ def test_the_ends_have_keys(shelf: Visit):
     assert page.evaluate("scrollY") == 0
 
 
-def test_keys_are_off_while_somebody_types_and_with_ctrl(visit: Visit):
+def test_shortcuts_are_off_in_fields_and_with_ctrl(visit: Visit):
     page = tour(visit)
     page.get_by_label("Find in conversation").press_sequentially("jkGe")
     expect(page.get_by_label("Find in conversation")).to_have_value("jkGe")
@@ -306,7 +306,7 @@ def test_the_dialog_lists_the_keys_and_escape_closes_that_alone(visit: Visit):
     at(page, anchor)
 
 
-def test_a_copied_address_opens_the_same_folds_for_somebody_else(visit: Visit):
+def test_copied_url_expands_the_same_folds_for_another_person(visit: Visit):
     page = tour(visit)
     call = page.locator(".fold.tool:has(details.inquiry)").first
     inquiry = call.locator("details.inquiry").first
@@ -371,7 +371,7 @@ def test_the_outline_follows_the_reader_beyond_the_turns_that_it_listed(shelf: V
 
 
 @pytest.mark.proof  # by key in make test
-def test_the_outline_lists_other_turns_once_somebody_has_scrolled_to_them(shelf: Visit):
+def test_outline_lists_turns_around_the_scroll_position(shelf: Visit):
     page = shelf.open(long_one(shelf))
     listed = page.locator("#outline li[data-turn]").last.get_attribute("data-turn") or ""
     turns = page.locator(".turn-head[data-turn]")
@@ -389,7 +389,7 @@ def test_the_outline_lists_other_turns_once_somebody_has_scrolled_to_them(shelf:
     expect(current_entry).to_be_in_viewport()
 
 
-def test_the_outline_is_folded_on_a_phone_until_somebody_opens_it(visit: Visit):
+def test_outline_is_collapsed_on_a_phone_until_opened(visit: Visit):
     path = path_of(tour(visit))
     page = visit.open(path, size=(390, 844))
     fold = page.locator(".outline-body")

@@ -34,7 +34,7 @@ def get_box(locator: Locator) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("size", MAX_TOP)
-def test_the_first_event_stands_near_the_top(visit: Visit, size: tuple[int, int]):
+def test_first_event_is_near_the_top(visit: Visit, size: tuple[int, int]):
     page = visit.open(visit.find(TOUR), size=size)
     assert get_box(page.locator(ITEM).first)["y"] <= MAX_TOP[size]
     expect(page.locator("#time-strip p").first).to_be_visible()
@@ -174,7 +174,7 @@ def test_a_phone_expands_all_from_the_menu(visit: Visit):
     expect(closed).to_have_count(0)
 
 
-def test_a_browser_may_install_it(visit: Visit):
+def test_web_app_manifest_is_installable(visit: Visit):
     page = visit.open("/")
     session = page.context.new_cdp_session(page)
     manifest = session.send("Page.getAppManifest")

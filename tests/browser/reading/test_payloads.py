@@ -94,7 +94,7 @@ def test_a_long_result_is_fetched_when_its_call_is_unfolded(page: Page):
     assert len([url for url in urls if "/events/" in url]) == 1
 
 
-def test_the_rest_of_a_message_comes_where_it_is_read_and_takes_the_focus(page: Page):
+def test_show_all_of_a_message_loads_it_in_place_and_takes_the_focus(page: Page):
     content = page.locator("article.assistant [data-payload=content]").last
     link = content.get_by_role("link", name="Show all")
     link.focus()
@@ -139,14 +139,14 @@ def test_a_block_of_code_is_copied_alone(page: Page):
 
 
 @pytest.mark.proof  # a variant
-def test_what_cannot_be_copied_says_so(page: Page, open_page: Pages):
+def test_copy_button_announces_a_failure(page: Page, open_page: Pages):
     open_page.forgive("status of 404")
     page.route("**/content.txt", lambda route: route.fulfill(status=404))
     page.locator("article.person").get_by_role("button", name="Copy", exact=True).click()
     expect(page.locator("#announcer")).to_contain_text("Message not copied.")
 
 
-def test_what_events_hold_is_read_by_everybody(page: Page):
+def test_event_payloads_are_accessible(page: Page):
     for tool in ("write", "run", "fetch", "read"):
         call(page, tool)
         page.locator(f"[data-tool={tool}] [data-payload=content]").evaluate(SCROLL)
@@ -182,7 +182,7 @@ def watch_download(page: Page, home: Home, link: Locator, place: Locator) -> Non
     expect(page.locator("#download")).to_have_count(1)
 
 
-def test_download_shows_its_progress_where_it_was_pressed(page: Page, payload_home: Home):
+def test_download_shows_its_progress_beside_its_link(page: Page, payload_home: Home):
     call(page, "read")
     content = page.locator("[data-tool=read] [data-payload=content]")
     watch_download(page, payload_home, content.get_by_role("link", name="Download all"), content)
@@ -197,7 +197,7 @@ def test_download_of_personal_data_shows_its_progress(page: Page, payload_home: 
     watch_download(page, payload_home, link, page.locator("main"))
 
 
-def test_without_scripts_the_whole_is_a_page_away(payload_home: Home, open_page: Pages):
+def test_payload_without_scripts_is_linked_as_a_page(payload_home: Home, open_page: Pages):
     page = Visit(payload_home, open_page).open("/conversations", javascript=False)
     page.get_by_role("link", name=TITLE).click()
     expect(page.get_by_role("button", name="Copy", exact=True)).to_have_count(0)

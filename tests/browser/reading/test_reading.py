@@ -108,7 +108,7 @@ def test_a_call_and_its_inquiry_unfold_by_keyboard(visit: Visit):
     expect(inquiry.locator("[data-answer]")).to_be_hidden()
 
 
-def test_everything_unfolds_and_folds_at_once(visit: Visit):
+def test_expand_all_and_collapse_all_change_every_fold(visit: Visit):
     page = tour(visit)
     answers = page.locator("[data-answer]")
     page.get_by_role("button", name="Expand all").click()
@@ -118,7 +118,7 @@ def test_everything_unfolds_and_folds_at_once(visit: Visit):
     expect(answers.first).to_be_hidden()
 
 
-def test_a_permalink_unfolds_what_hides_its_target(visit: Visit):
+def test_permalink_expands_the_folds_around_its_target(visit: Visit):
     page = tour(visit)
     place = path_of(page)
     target = page.locator(f"{CALL} {INQUIRY}").last

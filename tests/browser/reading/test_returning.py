@@ -35,27 +35,27 @@ def down(page: Page) -> tuple[str, float]:
     return get_scroll_position(page)
 
 
-def there_again(page: Page, place: tuple[str, float]) -> bool:
+def is_at_place(page: Page, place: tuple[str, float]) -> bool:
     anchor, top = get_scroll_position(page)
     return anchor == place[0] and abs(top - place[1]) <= STILL
 
 
-def test_a_reload_comes_back_to_what_was_read(shelf: Visit):
+def test_reload_restores_the_reading_position(shelf: Visit):
     page = shelf.open(long_one(shelf))
     place = down(page)
     assert get_address_params(page)["at"] == place[0]
     page.reload()
-    wait_until(lambda: there_again(page, place), "the same stands at the same height")
+    wait_until(lambda: is_at_place(page, place), "the same stands at the same height")
 
 
-def test_the_way_back_from_another_page_leads_to_what_was_read(shelf: Visit):
+def test_browser_back_restores_the_reading_position(shelf: Visit):
     page = shelf.open(long_one(shelf))
     place = down(page)
     # As with a mouse: what brings the link into view first would scroll to the top of its bar.
     page.get_by_role("link", name="Audit").evaluate("link => link.click()")
     expect(page).to_have_url(re.compile(r"/audit$"))
     page.go_back()
-    wait_until(lambda: there_again(page, place), "the same stands at the same height")
+    wait_until(lambda: is_at_place(page, place), "the same stands at the same height")
 
 
 @pytest.mark.proof  # a reload, further down, stays
@@ -66,10 +66,10 @@ def test_the_address_stays_while_the_part_that_it_names_is_read(shelf: Visit):
     assert get_address_params(page) == {}
     place = get_scroll_position(page)
     page.reload()
-    wait_until(lambda: there_again(page, place), "the same stands at the same height")
+    wait_until(lambda: is_at_place(page, place), "the same stands at the same height")
 
 
-def test_what_waits_is_told_to_who_reads_above_and_the_outline_has_it(
+def test_waiting_question_is_linked_above_and_in_the_outline(
     visit: Visit,
 ):
     page = visit.begin("Ask me", size=(1280, 320))
@@ -88,7 +88,7 @@ def test_what_waits_is_told_to_who_reads_above_and_the_outline_has_it(
     expect(inside).to_contain_text("Yes", timeout=15_000)
 
 
-def test_a_link_copied_by_key_is_told_to_who_sees(shelf: Visit):
+def test_link_copied_by_key_shows_a_toast(shelf: Visit):
     page = shelf.open(long_one(shelf))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.clock.install()

@@ -47,7 +47,7 @@ def make_link(visitor: Visitor) -> str:
     return match[1]
 
 
-def test_link_of_another_account_changes_nobody_until_confirmed(visit: Visit):
+def test_sign_in_link_of_another_account_requires_confirmation(visit: Visit):
     ada = visit.home.invite("Ada who stays", "responder")
     mallory = visit.home.invite("Mallory with a link", "responder")
     link = make_link(mallory)

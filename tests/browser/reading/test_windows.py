@@ -59,7 +59,7 @@ def unbroken(page: Page) -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_scrolling_down_loads_what_is_later(shelf: Visit):
+def test_scrolling_down_loads_later_windows(shelf: Visit):
     page = shelf.open(long_one(shelf))
     assert len(list_window_ranges(page)) == 1
     to_bottom(page)
@@ -95,7 +95,7 @@ def test_scrolling_up_loads_earlier_items_and_the_page_does_not_move(shelf: Visi
     assert abs(top_of(page, before.anchor) - before.top) <= STILL
 
 
-def test_nothing_earlier_comes_by_itself_at_the_top_of_a_page(shelf: Visit):
+def test_earlier_window_does_not_load_by_itself_at_the_top(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     to_bottom(page)
     wait_for_windows(page, 2)
@@ -124,7 +124,7 @@ def test_a_permalink_has_room_on_both_sides_and_stays_under_the_bar(shelf: Visit
         unbroken(second_page)
 
 
-def test_far_windows_leave_and_a_link_stands_for_them(shelf: Visit):
+def test_far_windows_are_removed_and_replaced_by_a_link(shelf: Visit):
     page = shelf.open(long_one(shelf))
     first = list_window_ranges(page)[0]
     repeat_until(
@@ -144,7 +144,7 @@ def test_far_windows_leave_and_a_link_stands_for_them(shelf: Visit):
 
 
 @pytest.mark.proof  # far windows leave in make test
-def test_what_holds_the_focus_does_not_leave(shelf: Visit):
+def test_window_with_the_focus_is_not_removed(shelf: Visit):
     page = shelf.open(long_one(shelf))
     summary = page.locator(f"{ITEMS} summary").first
     summary.focus()
@@ -173,7 +173,7 @@ def test_a_selection_does_not_leave(shelf: Visit):
     assert page.evaluate("getSelection().toString()").strip() == text.strip()
 
 
-def test_a_link_that_is_pressed_gives_the_focus_to_what_it_brought(shelf: Visit):
+def test_load_more_link_moves_the_focus_to_the_loaded_events(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     last = page.locator(ITEMS).first.get_attribute("id")
     page.get_by_role("link", name="Earlier events").press("Enter")
@@ -185,7 +185,7 @@ def test_a_link_that_is_pressed_gives_the_focus_to_what_it_brought(shelf: Visit)
     )
 
 
-def test_what_did_not_come_can_be_asked_for_again(shelf: Visit):
+def test_failed_window_offers_a_retry_link(shelf: Visit):
     shelf.pages.forgive("503|Response Status Error")
     page = shelf.open(long_one(shelf))
     page.route(re.compile("after="), lambda route: route.fulfill(status=503))
@@ -207,7 +207,7 @@ def weight(page: Page, tools: CDPSession) -> tuple[float, float]:
 
 
 @pytest.mark.proof  # a size: others see that windows leave
-def test_memory_does_not_grow_however_far_somebody_scrolls(shelf: Visit):
+def test_memory_stays_bounded_while_scrolling(shelf: Visit):
     page = shelf.open(long_one(shelf))
     tools = page.context.new_cdp_session(page)
     tools.send("Performance.enable")
@@ -263,7 +263,7 @@ def test_window_that_overlaps_another_keeps_only_the_calls_that_lack(
         expect(runs).to_have_count(0)
 
 
-def test_of_two_parts_that_are_asked_for_the_last_one_stays(shelf: Visit):
+def test_last_of_two_requested_windows_is_shown(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     routes: list[Route] = []
 

@@ -144,7 +144,7 @@ def follow(visit: Visit, title: str) -> Page:
     return page
 
 
-def test_what_jp_appends_is_on_the_open_page(garden: Garden, release: Page):
+def test_events_appended_by_jp_appear_on_the_open_page(garden: Garden, release: Page):
     kinds = (make_call("c9"), make_inquiry("c9.q.1", "Shall I dig here?"))
     before = find_inquiries(release).count()
     with stay_on_page(release):

@@ -81,7 +81,7 @@ def test_stopping_while_tools_run_ends_their_cards_and_the_turn(workshop: Stay):
 
 
 @pytest.mark.proof  # while tools run in make test
-def test_stopping_while_text_comes_in_keeps_what_came(workshop: Stay):
+def test_stop_during_a_reply_keeps_the_received_text(workshop: Stay):
     page = streaming(workshop)
     press(page, "Stop")
     expect(find_run_status(page, "The last turn was stopped.")).to_be_visible()
@@ -113,7 +113,7 @@ def test_restarting_runs_the_tools_again_and_asks_again(workshop: Stay):
     expect(find_call(page, "greet")).to_contain_text("Asked 2 times")
 
 
-def test_an_answer_instead_of_the_tools_is_what_the_model_reads(workshop: Stay):
+def test_response_to_running_tools_is_sent_to_the_model(workshop: Stay):
     page = begin_running_tool(workshop, Reply(Say("As you wish.")))
     instead(page, "Leave it; the harvest is in.")
     expect(last_words(page)).to_contain_text("As you wish.")

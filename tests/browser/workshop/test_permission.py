@@ -77,7 +77,7 @@ def test_a_call_waits_for_permission_and_its_error_for_delivery(workshop: Stay):
     expect(find_call(page, "wild")).to_have_class(re.compile("failed"))
 
 
-def test_row_of_a_call_says_to_readers_what_it_waits_for(workshop: Stay):
+def test_call_row_shows_readers_the_pending_approval(workshop: Stay):
     page = workshop.ask("Let them watch", wild(), make_done_reply())
     find_prompt(page, "run")
     reader = workshop.home.invite(f"Rita {secrets.token_hex(3)}", "reader", workspace=NAME)
@@ -95,7 +95,7 @@ def test_row_of_a_call_says_to_readers_what_it_waits_for(workshop: Stay):
 
 
 @pytest.mark.proof  # tests/runtime/inquiries has it
-def test_once_is_for_one_call_and_the_rest_of_the_turn_for_all_that_follow(workshop: Stay):
+def test_permission_once_covers_one_call_and_turn_covers_later_calls(workshop: Stay):
     page = workshop.ask("Again", echo("one"), echo("two", 2), echo("three", 3), make_done_reply())
     press(find_prompt(page, "run"), RUN_ONCE)
     second = find_prompt(page, "run")
@@ -120,7 +120,7 @@ def test_a_call_is_skipped_and_the_model_reads_why(workshop: Stay):
     expect(find_call(page, "wild")).to_contain_text("The night shift is asleep")
 
 
-def test_what_a_person_edits_is_what_runs_and_what_the_model_sees(workshop: Stay):
+def test_edited_arguments_run_and_edited_result_reaches_the_model(workshop: Stay):
     page = workshop.ask("Edit", echo("as the model wrote it"), wild(2), make_done_reply())
     card = find_prompt(page, "run")
     card.get_by_text("Edit arguments…").click()
@@ -139,7 +139,7 @@ def test_what_a_person_edits_is_what_runs_and_what_the_model_sees(workshop: Stay
 
 
 @pytest.mark.proof  # test_prompts, without a model
-def test_of_two_people_at_once_one_decides_and_the_other_is_told(workshop: Stay):
+def test_approval_decided_by_two_people_at_once_informs_the_second(workshop: Stay):
     workshop.pages.forgive("status of 409")
     name = f"Bea {secrets.token_hex(3)}"
     page = workshop.ask("Both of us", echo("hello"), make_done_reply())
@@ -185,7 +185,7 @@ def tab_to(page: Page, name: str) -> None:
 
 
 @pytest.mark.proof  # test_prompts, without a model
-def test_both_cards_are_decided_by_the_keyboard_alone(workshop: Stay):
+def test_approval_cards_are_decided_by_keyboard(workshop: Stay):
     page = workshop.ask("Keys", wild(), make_done_reply())
     wait_until_connected(page)
     find_prompt(page, "run")
@@ -198,7 +198,7 @@ def test_both_cards_are_decided_by_the_keyboard_alone(workshop: Stay):
 
 
 @pytest.mark.proof  # test_prompts, without a model
-def test_both_cards_are_decided_without_scripts(workshop: Stay):
+def test_approval_cards_are_decided_without_scripts(workshop: Stay):
     page = workshop.open(javascript=False)
     workshop.ask("Plainly", wild(), make_done_reply(), page=page)
     reload_until(page, ".card[data-approval-kind=run]")

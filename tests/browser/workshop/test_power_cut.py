@@ -39,7 +39,7 @@ def open_rows(shop: Shop) -> list[int]:
 
 
 @pytest.mark.proof  # test_reconnecting kills one too
-def test_a_run_whose_server_was_killed_goes_on_with_its_card(
+def test_run_of_a_killed_server_continues_with_its_approval_card(
     new_shop: Callable[[], Shop], open_page: Pages
 ):
     shop = new_shop()

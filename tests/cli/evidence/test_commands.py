@@ -28,7 +28,7 @@ def run(*arguments: object) -> str:
     return output.getvalue()
 
 
-def test_verify_evidence_says_what_it_verified(bundle: Path):
+def test_verify_evidence_names_the_verified_bundle(bundle: Path):
     assert "No problems in" in run("verify_evidence", bundle)
 
 

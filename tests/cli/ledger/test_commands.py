@@ -153,7 +153,7 @@ def test_file_without_heads_is_refused_by_name(tmp_path: Path, text: str):
 
 
 @pytest.mark.parametrize("count", [0, 2], ids=["only", "last"])
-def test_verify_ledger_names_a_torn_line_of_the_kept_heads_and_goes_on(
+def test_verify_ledger_names_a_torn_line_of_kept_heads_and_continues(
     heads_path: Path, capsys: pytest.CaptureFixture[str], count: int
 ):
     record_roles(3)

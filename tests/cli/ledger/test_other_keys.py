@@ -93,7 +93,7 @@ def test_verify_ledger_without_the_key_of_the_server_seals_nothing():
     assert entry_macs.count_forged() == 1
 
 
-def test_server_that_starts_with_a_new_key_lets_commands_use_it(settings: Any):
+def test_commands_accept_a_new_key_after_the_server_started_with_it(settings: Any):
     settings.SECRET_KEY = "new"
     Command(stdout=io.StringIO(), stderr=io.StringIO())._prepare_data(None)
     assert Act.LEDGER_KEY_CHANGED in list_acts()
@@ -123,7 +123,7 @@ def test_embedded_server_with_a_new_key_starts_after_one_was_killed(settings: An
     assert Act.LEDGER_KEY_CHANGED in list_acts()
 
 
-def test_restore_beside_another_key_lets_commands_use_it(settings: Any, tmp_path: Path):
+def test_commands_accept_a_new_key_after_restore_with_it(settings: Any, tmp_path: Path):
     settings.DATA_DIR = tmp_path / "data"
     call("backup", str(tmp_path / "file"))
     settings.SECRET_KEY = "new"

@@ -22,7 +22,7 @@ def test_find_programs_finds_installed_ones():
     assert redis.name in REDIS.names
 
 
-def test_all_that_is_missing_is_one_line_with_what_gets_it():
+def test_find_programs_names_all_missing_programs_and_packages():
     other_program = Program(title="Something", names=("none-such",), package="something")
     with pytest.raises(MissingProgram) as error:
         find_programs(REDIS, NOTHING, other_program)
@@ -33,7 +33,7 @@ def test_all_that_is_missing_is_one_line_with_what_gets_it():
         find_programs(NOTHING)
 
 
-def test_of_several_versions_the_newest_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_find_program_prefers_the_newest_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for version in ("9", "15", "14"):
         place = tmp_path / version
         place.mkdir()

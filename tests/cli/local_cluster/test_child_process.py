@@ -42,7 +42,7 @@ async def test_process_that_exits_raises_how_it_ended(tmp_path: Path, code: str,
         await python(code, [], tmp_path).run_process()
 
 
-async def test_each_line_is_heard_the_last_without_an_end_too(tmp_path: Path):
+async def test_child_process_reports_all_lines_of_output(tmp_path: Path):
     lines: list[str] = []
     with pytest.raises(ProcessExited):
         await python("print('one\\n' + 'x' * 9000, end='\\nlast')", lines, tmp_path).run_process()
@@ -50,7 +50,7 @@ async def test_each_line_is_heard_the_last_without_an_end_too(tmp_path: Path):
     assert lines[0].startswith("Process ")
 
 
-async def test_one_that_ends_is_told_of_and_begun_again(
+async def test_child_process_that_exits_is_reported_and_restarted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(supervisor, "MIN_BACKOFF_SECONDS", 0.01)
@@ -64,7 +64,7 @@ async def test_one_that_ends_is_told_of_and_begun_again(
     assert notices == ["child: killed by signal 9. Restarting in 0.01 s."]
 
 
-async def test_it_is_ended_its_own_way_and_what_it_says_then_is_heard(tmp_path: Path):
+async def test_child_process_stops_by_its_signal_and_reports_last_lines(tmp_path: Path):
     lines: list[str] = []
     code = """
 import signal, sys, time
@@ -97,7 +97,7 @@ print('up', flush=True); time.sleep(60)
     assert lines[-1] == "ended"
 
 
-async def test_one_that_does_not_end_is_killed(tmp_path: Path):
+async def test_child_process_that_ignores_its_signal_is_killed(tmp_path: Path):
     lines: list[str] = []
     code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True)\n"
     code += "while True: time.sleep(60)"
@@ -110,7 +110,7 @@ async def test_one_that_does_not_end_is_killed(tmp_path: Path):
         os.kill(pid, 0)
 
 
-async def test_what_does_not_become_ready_is_named():
+async def test_wait_until_ready_names_the_program_that_is_not_ready():
     async def never_ready() -> bool:
         return False
 

@@ -121,7 +121,7 @@ def test_a_job_comes_with_its_transaction_or_not_at_all():
     ]
 
 
-async def test_a_worker_is_told_of_a_run_and_no_job_stays_when_it_is_over(told_only: None):
+async def test_worker_receives_a_job_and_deletes_it_when_the_run_ends(told_only: None):
     hands = Hands()
     async with working(hands):
         await eventually(listens)
@@ -133,7 +133,7 @@ async def test_a_worker_is_told_of_a_run_and_no_job_stays_when_it_is_over(told_o
     assert await run_in_db_thread(rows, "SELECT id FROM procrastinate_workers") == []
 
 
-async def test_no_more_runs_are_executed_at_once_than_allowed():
+async def test_worker_executes_at_most_its_concurrency():
     hands = Hands()
     for key in range(6):
         await run_in_db_thread(jobs.enqueue_job, key)
@@ -144,7 +144,7 @@ async def test_no_more_runs_are_executed_at_once_than_allowed():
     assert hands.max_running == 2
 
 
-async def test_a_worker_that_stops_lets_go_and_offers_its_jobs_again():
+async def test_stopped_worker_releases_and_requeues_its_jobs():
     hands, other_hands = Hands(), Hands()
     await run_in_db_thread(jobs.enqueue_job, 7)
     async with working(hands):
@@ -284,7 +284,7 @@ async def test_a_job_ends_on_record_however_long_the_database_is_away(
     assert failures == []
 
 
-async def test_a_job_that_was_given_to_another_worker_is_let_be():
+async def test_worker_leaves_a_job_that_another_worker_has():
     hands = Hands()
     async with working(hands):
         await run_in_db_thread(jobs.enqueue_job, 7)
@@ -321,7 +321,7 @@ async def test_a_run_that_breaks_is_logged_and_its_job_does_not_come_back(
     assert bool(records[0].exc_info) is (level == "ERROR")
 
 
-async def test_what_goes_on_beside_ends_with_the_worker():
+async def test_side_tasks_end_with_the_worker():
     steps: list[str] = []
 
     async def beat() -> None:
@@ -336,7 +336,7 @@ async def test_what_goes_on_beside_ends_with_the_worker():
     assert steps == ["began", "ended"]
 
 
-async def test_worker_out_of_patience_cancels_what_goes_on_beside(
+async def test_worker_cancels_side_tasks_at_the_shutdown_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(worker, "SHUTDOWN_TIMEOUT_SECONDS", 0.0)
@@ -354,7 +354,7 @@ async def test_worker_out_of_patience_cancels_what_goes_on_beside(
         await end_event.wait()
 
 
-async def test_what_does_not_end_is_not_waited_for(
+async def test_worker_does_not_wait_for_tasks_that_do_not_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     monkeypatch.setattr(worker, "SHUTDOWN_TIMEOUT_SECONDS", 0.5)

@@ -12,7 +12,9 @@ from tests.machine.serving import ROOT
 
 
 @pytest.mark.proof  # facts of libraries, which change with constraints.txt
-def test_the_facts_about_jobs_and_workers_hold(postgres: Cluster, redis_url: str, tmp_path: Path):
+def test_procrastinate_jobs_and_workers_behave_as_documented(
+    postgres: Cluster, redis_url: str, tmp_path: Path
+):
     # pytest-django puts this in front of the name; --reuse-db takes what is there.
     database = postgres.make_migrated(prefix="test_").replace("/test_", "/")
     env = os.environ | {

@@ -10,9 +10,7 @@ from tests.machine.suite.compiling import begin_at_share, list_test_modules
 @pytest.mark.parametrize(
     ("number", "expected"), [(0, ["a", "b", "c"]), (1, ["b", "c", "a"]), (2, ["c", "a", "b"])]
 )
-def test_each_worker_begins_at_its_own_share_and_compiles_all(
-    number: int, expected: list[str]
-) -> None:
+def test_begin_at_share_rotates_the_modules_of_a_worker(number: int, expected: list[str]) -> None:
     assert begin_at_share(["a", "b", "c"], number, 3) == expected
 
 

@@ -19,7 +19,7 @@ from tests.machine.suite.grouping import arrange_items, choose_group, find_folde
     ],
     ids=["file", "package that shares a server"],
 )
-def test_find_group_returns_what_shares_expensive_fixtures(node_id: str, group: str):
+def test_find_group_groups_tests_by_expensive_fixtures(node_id: str, group: str):
     assert find_group(node_id) == group
 
 

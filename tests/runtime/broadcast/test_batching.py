@@ -45,7 +45,7 @@ async def test_members_scheduled_during_a_batch_join_the_next_one_once():
     assert hall.rounds == [("a", [1, 2]), ("a", [2, 3])]
 
 
-async def test_a_round_waits_for_what_follows_at_once_where_it_gathers():
+async def test_batch_with_a_gather_delay_includes_following_requests():
     hall = Hall(gather=0.01)
     for number in (1, 2, 1):
         hall.of.schedule_member("a", number)
@@ -126,7 +126,7 @@ async def test_rounds_one_at_once_take_turns_in_the_order_of_coming():
     assert hall.rounds == [("a", [1]), ("b", [1]), ("c", [1]), ("a", [2])]
 
 
-async def test_a_round_that_fails_lets_the_waiting_ones_begin():
+async def test_failed_batch_lets_waiting_batches_start():
     hall = Hall(at_once=1)
     hall.of.schedule_member("a", 13)
     hall.of.schedule_member("b", 1)

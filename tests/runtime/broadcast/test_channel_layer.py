@@ -90,7 +90,9 @@ async def say(kind: str, origin: str = OTHER, **fields: Any) -> None:
     )
 
 
-async def test_another_process_is_heard(redis_url: str, use_redis_layer: Callable[[str], None]):
+async def test_signals_of_another_process_are_received(
+    redis_url: str, use_redis_layer: Callable[[str], None]
+):
     use_redis_layer(redis_url)
     program = (
         "import asyncio, sys, django; django.setup()\n"
@@ -162,7 +164,7 @@ def count_sends(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return groups
 
 
-async def test_a_layer_that_is_down_is_told_once_and_holds_nobody_up(
+async def test_unavailable_redis_is_logged_once_and_does_not_block(
     use_redis_layer: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -181,7 +183,7 @@ async def test_a_layer_that_is_down_is_told_once_and_holds_nobody_up(
     assert caplog.text.count("cannot be reached") == 1
 
 
-async def test_a_layer_that_hangs_holds_nobody_up_for_long(
+async def test_hanging_redis_does_not_block_for_long(
     use_redis_layer: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ):
     """The first who says something waits as long as PATIENCE, and nobody after that."""
@@ -202,7 +204,7 @@ async def test_a_layer_that_hangs_holds_nobody_up_for_long(
             running_redis._process.send_signal(signal.SIGCONT)
 
 
-async def test_after_an_outage_everybody_looks_again_and_hears_again(
+async def test_subscribers_resync_and_receive_signals_after_a_redis_outage(
     use_redis_layer: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -279,7 +281,7 @@ async def test_messages_that_are_no_signals_are_passed_over_and_logged_once(
     assert channel_layer._invalid_messages.count == len(groups) * (len(noise) + len(malformed)) - 1
 
 
-async def test_what_passes_through_redis_is_sealed(
+async def test_messages_in_redis_are_encrypted(
     redis_url: str, use_redis_layer: Callable[[str], None]
 ):
     use_redis_layer(redis_url)
@@ -308,7 +310,7 @@ def count_looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return look_counts
 
 
-async def test_what_changed_without_a_signal_is_told_at_the_next_look(
+async def test_change_without_a_signal_is_published_at_the_next_poll(
     redis_url: str,
     use_redis_layer: Callable[[str], None],
     scene: Scene,
@@ -339,7 +341,7 @@ async def test_what_changed_without_a_signal_is_told_at_the_next_look(
         assert await conversation() == {"kind": "conversation"}
 
 
-async def test_changes_are_told_while_the_layer_is_down(
+async def test_changes_are_published_by_polling_during_a_redis_outage(
     use_redis_layer: Callable[[str], None], scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(channel_layer, "WATCH_POLL_SECONDS", 0.1)
@@ -376,5 +378,5 @@ async def test_receiver_ends_though_the_layer_swallows_the_cancellation(
     assert task.cancelled()
 
 
-async def test_where_there_is_no_layer_nothing_is_read():
+async def test_receive_signals_without_a_channel_layer_returns():
     await asyncio.wait_for(channel_layer.receive_signals(), 1)

@@ -31,7 +31,7 @@ async def test_the_key_of_a_sign_in_is_not_given_away():
     assert "secret-key" not in publisher.make_session_topic(hash_key("secret-key"))
 
 
-async def test_who_subscribed_to_a_kind_hears_it_until_they_undo_it():
+async def test_kind_subscriber_receives_signals_until_removed():
     signals: list[Any] = []
     for kind in ("run", "settled", "decided"):
         local_bus.add_subscriber(local_bus.make_kind_topic(kind), signals.append)
@@ -74,7 +74,7 @@ async def test_message_to_a_process_reaches_that_process_alone():
     assert signals == [{"kind": "secret", "sealed": "x"}]
 
 
-async def test_a_look_tells_everybody_that_what_they_look_at_has_changed():
+async def test_resync_signals_a_change_to_all_subscribers():
     signals: list[Any] = []
     local_bus.add_subscriber(local_bus.make_kind_topic(local_bus.RESYNC), signals.append)
     async with (

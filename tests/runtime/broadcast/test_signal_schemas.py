@@ -54,14 +54,14 @@ def _misfits() -> list[dict[str, Any]]:
 MISFITS = _misfits()
 
 
-def test_fits_takes_one_signal_of_every_kind():
+def test_is_signal_accepts_one_signal_of_every_kind():
     assert GOOD.keys() == signal_schemas.SIGNAL_FIELDS.keys()
     assert all(signal_schemas.is_signal({"kind": kind, **fields}) for kind, fields in GOOD.items())
     assert signal_schemas.is_signal({"kind": "run", "run": 1, "origin": "web#1"})
 
 
 @pytest.mark.parametrize("signal", [None, 3, "text", [], {}, {3: 3}, b"x"])
-def test_fits_refuses_what_is_no_signal(signal: Any):
+def test_is_signal_refuses_malformed_signals(signal: Any):
     assert not signal_schemas.is_signal(signal)
 
 
@@ -69,7 +69,7 @@ def test_fits_refuses_every_field_that_is_wrong():
     assert [signal for signal in MISFITS if signal_schemas.is_signal(signal)] == []
 
 
-def test_every_kind_that_is_subscribed_to_has_its_shape():
+def test_subscribed_signal_kinds_have_a_schema():
     """What a process says to itself alone is no kind that Redis may carry."""
     sources = [path.read_text() for path in (ROOT / "jpweb").rglob("*.py")]
     subscribed_kinds = {kind for text in sources for kind in _HANDLED.findall(text)}
@@ -92,6 +92,6 @@ def test_partial_text_with_a_wrong_length_is_no_signal(count: Any):
 
 
 @pytest.mark.parametrize("variant", get_args(PartialVariant))
-def test_every_variant_of_partial_text_is_a_signal(variant: str):
+def test_partial_text_signal_accepts_all_variants(variant: str):
     signal = {"kind": "partial", **GOOD["partial"], "variant": variant}
     assert signal_schemas.is_signal(signal)

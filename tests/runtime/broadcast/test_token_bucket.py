@@ -3,7 +3,7 @@ from __future__ import annotations
 from jpweb.runtime.broadcast.token_bucket import TokenBucket
 
 
-def test_take_admits_the_capacity_at_once_then_what_has_grown():
+def test_take_tokens_admits_the_capacity_then_the_refill():
     seconds = [0.0]
     bucket = TokenBucket(2, 0.5, lambda: seconds[0])
     assert [bucket.take_tokens() for _ in range(3)] == [True, True, False]

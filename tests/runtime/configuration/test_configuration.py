@@ -21,7 +21,7 @@ from tests.runtime.configuring import (
 )
 
 
-def test_without_any_configuration_the_built_ins_are_offered(home: Workspace):
+def test_workspace_config_without_files_offers_the_built_ins(home: Workspace):
     config = configuration.load_workspace_config(home)
     assert {"ask_user", "demo_vault"} <= list_tool_names(config)
     assert (config.problem, config.notes, config.unavailable, config.trust_statuses) == (
@@ -39,7 +39,7 @@ def test_the_overrides_lie_over_the_files(home: Workspace):
     assert (assistant.name, assistant.model.name) == ("owner", "b")
 
 
-def test_all_tools_are_switched_but_those_that_must_be_named_or_are_locked(home: Workspace):
+def test_switch_all_tools_skips_explicit_and_locked_tools(home: Workspace):
     write_config(
         home,
         f'{LOCAL}[conversation.tools.locked]\nsource = "builtin"\nenable = "always"\n'
@@ -56,7 +56,7 @@ def test_all_tools_are_switched_but_those_that_must_be_named_or_are_locked(home:
     assert {name for name, tool in tools.items() if not tool.enable.state} == {"ask_user"}
 
 
-def test_an_address_with_a_key_in_it_is_shown_to_nobody(home: Workspace):
+def test_provider_address_is_shown_without_its_key(home: Workspace):
     write_config(home, '[providers.llm.own]\nbase_url = "https://me:s3cret@x/v1?key=s3cret"')
     config = configuration.load_workspace_config(home)
     assert [status.address for status in list_provider_statuses(config)] == ["https://…@x/v1?…"]
@@ -64,7 +64,7 @@ def test_an_address_with_a_key_in_it_is_shown_to_nobody(home: Workspace):
     assert config.configuration.providers["own"].base_url == "https://me:s3cret@x/v1?key=s3cret"
 
 
-def test_a_tool_that_is_off_is_not_offered_whatever_is_trusted(home: Workspace, ada: Person):
+def test_disabled_tool_is_not_offered_although_trusted(home: Workspace, ada: Person):
     write_config(home, f"{LOCAL}enable = false")
     trust_all(home, ada)
     assert get_availability(configuration.load_workspace_config(home), "t") is ToolAvailability.OFF
@@ -104,7 +104,7 @@ def test_overrides_that_make_no_sense_are_not_kept(home: Workspace):
     assert home.overrides == ""
 
 
-def test_overrides_may_put_right_what_a_file_says_wrong(home: Workspace):
+def test_overrides_can_correct_an_invalid_file(home: Workspace):
     write_config(home, "assistant.name = 1")
     assert configuration.load_workspace_config(home).problem
     save_overrides(home, 'assistant.name = "x"')
@@ -125,7 +125,7 @@ def test_a_tool_is_switched_by_its_name(home: Workspace):
 @pytest.mark.parametrize(
     ("tool", "pattern"), [("locked", "“locked” is locked"), ("none", "Unknown tool “none”.")]
 )
-def test_what_may_not_be_switched_is_not(home: Workspace, tool: str, pattern: str):
+def test_switch_tool_refuses_locked_and_unknown_tools(home: Workspace, tool: str, pattern: str):
     write_config(home, '[conversation.tools.locked]\nsource = "builtin"\nenable = "always"')
     with pytest.raises(InvalidConfigFile, match=pattern):
         configuration.switch_tool(home, tool, is_on=False)
@@ -133,7 +133,7 @@ def test_what_may_not_be_switched_is_not(home: Workspace, tool: str, pattern: st
     assert home.overrides == ""
 
 
-def test_who_may_switch_is_said_by_the_policy(home: Workspace):
+def test_can_switch_tool_follows_allow_toggle(home: Workspace):
     write_config(
         home,
         '[conversation.tools.locked]\nsource = "builtin"\nenable = "always"\n'
@@ -144,7 +144,7 @@ def test_who_may_switch_is_said_by_the_policy(home: Workspace):
     assert configuration.can_switch_tool(tools["named"])
 
 
-def test_no_key_goes_elsewhere_on_a_files_word(home: Workspace, ada: Person):
+def test_untrusted_provider_address_gets_no_key(home: Workspace, ada: Person):
     write_config(home, '[providers.llm.anthropic]\nbase_url = "https://evil.example"')
     config = configuration.load_workspace_config(home)
     assert "“anthropic”" in config.find_provider_problem("anthropic")
@@ -153,7 +153,7 @@ def test_no_key_goes_elsewhere_on_a_files_word(home: Workspace, ada: Person):
     assert configuration.load_workspace_config(home).find_provider_problem("anthropic") == ""
 
 
-def test_providers_tell_whether_their_key_is_there_and_never_the_key(
+def test_provider_status_shows_if_a_key_is_set_and_never_the_key(
     home: Workspace, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("MY_KEY", "s3cret")
@@ -196,7 +196,7 @@ def test_notes_of_files_and_of_keys_are_kept(home: Workspace):
         ("mcp.s.x", "mcp.s.x"),
     ],
 )
-def test_a_source_is_told_as_jp_writes_it(home: Workspace, source: str, words: str):
+def test_tool_source_is_shown_in_jps_spelling(home: Workspace, source: str, words: str):
     write_config(home, f'[conversation.tools.t]\nsource = "{source}"\ncommand = "c"')
     assert (
         configuration.format_tool_source(

@@ -104,7 +104,7 @@ def test_parameters_without_a_model_are_those_of_the_installations_model(
     )
 
 
-def test_what_owners_override_stands_above_what_is_stored(
+def test_workspace_overrides_precede_the_stored_conversation_config(
     conversation: Conversation, home: Workspace
 ):
     append_elements(conversation, make_model_delta("m-2"))
@@ -205,7 +205,7 @@ def test_the_smallest_base_that_jpweb_writes_decides_nothing(
     assert wiring.get_turn_model(conversation).name == "from-the-file"
 
 
-def test_more_changes_than_are_read_are_a_problem(
+def test_config_history_reports_more_changes_than_its_limit(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("jpweb.store.workspace_config.stored_config.MAX_CHANGES", 2)

@@ -25,7 +25,7 @@ from tests.runtime.configuring import (
 )
 
 
-def test_nothing_runs_until_an_owner_has_seen_it(home: Workspace, ada: Person):
+def test_untrusted_tool_is_unavailable_until_granted(home: Workspace, ada: Person):
     write_config(home, LOCAL)
     before = configuration.load_workspace_config(home)
     assert get_availability(before, "t") is ToolAvailability.NEW
@@ -96,7 +96,7 @@ def test_a_gate_that_a_file_drops_asks_again(
 
 
 @pytest.mark.parametrize("toml", [gate for gate in GATES if "questions" not in gate])
-def test_what_a_file_says_of_all_tools_counts_for_each(home: Workspace, ada: Person, toml: str):
+def test_changed_tool_defaults_need_new_trust_of_each_tool(home: Workspace, ada: Person, toml: str):
     write_config(home, LOCAL + SERVED)
     trust_all(home, ada)
     write_config(home, f'{LOCAL}{SERVED}[conversation.tools."*"]\n{toml}')
@@ -161,7 +161,7 @@ def test_an_owner_opens_the_gates_of_a_built_in_without_more_ado(home: Workspace
     assert configuration.load_workspace_config(home).trust_statuses == ()
 
 
-def test_what_changes_between_look_and_click_is_not_trusted(home: Workspace, ada: Person):
+def test_grant_trust_refuses_a_tool_changed_since_the_page(home: Workspace, ada: Person):
     write_config(home, LOCAL)
     (thing,) = configuration.load_workspace_config(home).trust_statuses
     write_config(home, LOCAL.replace("run", "rm"))
@@ -170,7 +170,7 @@ def test_what_changes_between_look_and_click_is_not_trusted(home: Workspace, ada
     assert trust.list_trusted(home.pk) == {}
 
 
-def test_several_are_trusted_together_or_not_at_all(home: Workspace, ada: Person):
+def test_grant_trust_of_several_tools_is_atomic(home: Workspace, ada: Person):
     write_config(home, LOCAL)
     (thing,) = configuration.load_workspace_config(home).trust_statuses
     with pytest.raises(StaleVersion):

@@ -126,7 +126,7 @@ def test_table_of_questions_is_written_in_batches(
     assert b"".join(pieces) == whole
 
 
-def test_manifest_says_what_is_left_out_and_why(conversation: Conversation):
+def test_manifest_lists_omitted_content_with_reasons(conversation: Conversation):
     run = Conversation.objects.get(pk=conversation.pk).runs.get()
     making.settle(making.question(run), Redacted())
     prompt = making.prompt(run, ApprovalKind.DELIVER)
@@ -146,7 +146,7 @@ def test_manifest_says_what_is_left_out_and_why(conversation: Conversation):
     assert all(row["why"] for row in manifest["left_out"])
 
 
-def test_manifest_counts_the_other_entries_by_what_they_are_of(conversation: Conversation):
+def test_manifest_counts_other_entries_by_their_subject(conversation: Conversation):
     record_act(Act.ROLE_CHANGED, OPERATOR, Place(conversation.workspace_id))
     record_act(Act.TRUST_GIVEN, OPERATOR, Place(conversation.workspace_id))
     sealing.seal_entries()

@@ -67,7 +67,7 @@ async def test_admit_of_an_idle_process_never_waits(db: None):
         await admission.wait_for_admission(lambda: True)
 
 
-async def test_admit_lets_in_some_between_two_samples():
+async def test_wait_for_admission_admits_a_limited_number_between_samples():
     admission = AdmissionControl()
     for _ in range(MAX_RUNS_PER_SAMPLE):
         await admission.wait_for_admission(lambda: False)

@@ -78,7 +78,9 @@ async def test_leases_are_renewed_while_the_store_is_stuck(monkeypatch: pytest.M
     )
 
 
-async def test_run_of_another_is_told_as_not_held(monkeypatch: pytest.MonkeyPatch):
+async def test_lease_renewal_reports_a_run_of_another_holder_as_not_held(
+    monkeypatch: pytest.MonkeyPatch,
+):
     monkeypatch.setattr(settings, "LEASE_SECONDS", 5)
     run = await run_in_db_thread(held_run)
     await run_in_db_thread(Run.objects.filter(pk=run.pk).update, holder="another")

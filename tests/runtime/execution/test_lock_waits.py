@@ -64,5 +64,5 @@ def test_waits_of_long_ago_are_forgotten(clock: list[float]):
     ],
     ids=["jp", "unknown", "store", "system"],
 )
-def test_no_run_waits_for_what_jpweb_does_not_hold(error: Exception):
+def test_run_does_not_wait_for_locks_of_other_programs(error: Exception):
     assert not LockWaits().can_wait(make_run(), error)

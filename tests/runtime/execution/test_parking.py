@@ -119,7 +119,7 @@ def results(elements: Any) -> list[Any]:
 
 
 @pytest.mark.usefixtures("short")
-async def test_a_run_that_waits_is_put_down_and_its_answer_brings_it_back(
+async def test_waiting_run_is_parked_and_resumed_by_its_answer(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     clerk = Clerk(secret=False)
@@ -240,9 +240,7 @@ async def test_words_to_a_run_that_is_put_down_are_acted_on(
     assert clerk.end_count == 0
 
 
-async def test_a_run_that_holds_a_secret_is_not_put_down(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-):
+async def test_run_that_holds_a_secret_is_not_parked(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     """Put down, it would have to ask for the secret again."""
     use(monkeypatch, Clerk(secret=True))
     monkeypatch.setattr(settings, "PARK_AFTER_SECONDS", 60)
@@ -257,7 +255,7 @@ async def test_a_run_that_holds_a_secret_is_not_put_down(
 
 
 @pytest.mark.usefixtures("short")
-async def test_a_run_woken_for_a_secret_is_held_until_it_has_it(
+async def test_run_resumed_for_a_secret_is_not_parked_before_delivery(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     """Whoever brings the secret looks less often than the run, which waits 10 ms, is parked."""
@@ -299,7 +297,7 @@ async def test_a_run_woken_for_a_secret_that_never_comes_is_parked(
     assert await runs.stop_run(scene.conversation.pk, decider(scene.eve))
 
 
-async def test_an_answer_within_the_hold_finds_the_run_in_hand(
+async def test_answer_before_parking_reaches_the_running_turn(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(settings, "PARK_AFTER_SECONDS", 60)
@@ -313,7 +311,7 @@ async def test_an_answer_within_the_hold_finds_the_run_in_hand(
 
 
 @pytest.mark.usefixtures("short")
-async def test_the_demonstration_goes_on_over_every_park(
+async def test_scripted_demo_continues_after_each_parking(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     """The script asks one question after the other, and each waits longer than the hold."""

@@ -66,7 +66,7 @@ class Twice:
         yield ReplyFinished()
 
 
-async def test_who_is_taken_for_dead_writes_nothing_more_and_lets_go(
+async def test_executor_with_expired_lease_writes_nothing_and_releases_the_run(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     provider = Twice()
@@ -87,7 +87,7 @@ async def test_who_is_taken_for_dead_writes_nothing_more_and_lets_go(
     await run_in_db_thread(rows.lose_run, row, "The test is over.")
 
 
-async def test_a_process_that_cannot_renew_in_time_lets_go_of_everything(
+async def test_executor_that_cannot_renew_in_time_releases_all_runs(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     provider = Twice()
@@ -134,7 +134,7 @@ def fail_list_queued(monkeypatch: pytest.MonkeyPatch) -> tuple[list[bool], async
     return outage, failure_event
 
 
-async def test_tend_after_an_outage_takes_up_what_waits_at_once(
+async def test_maintain_leases_executes_queued_runs_after_an_outage(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     providers.use_provider(monkeypatch, provider := Twice())
@@ -155,7 +155,7 @@ async def test_tend_after_an_outage_takes_up_what_waits_at_once(
     await asyncio.gather(tending, return_exceptions=True)
 
 
-async def test_tend_after_an_outage_offers_what_waits_to_workers_at_once(
+async def test_maintain_leases_enqueues_queued_runs_after_an_outage(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     opening_events = make_opening_events("Begin", None, clock.now())
@@ -179,7 +179,7 @@ async def test_tend_after_an_outage_offers_what_waits_to_workers_at_once(
     await asyncio.gather(tending, return_exceptions=True)
 
 
-async def test_a_database_that_goes_fails_no_run(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+async def test_database_outage_fails_no_run(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     provider = Twice()
     provider.times = 1
     providers.use_provider(monkeypatch, provider)
@@ -225,7 +225,9 @@ async def test_a_turn_that_was_complete_when_its_process_died_is_not_played_on(
     assert list_responses(await scene.elements()) == ["Take 2."], "the model is not asked again"
 
 
-async def test_what_another_process_settled_is_heard(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+async def test_call_notices_a_question_settled_by_another_process(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
     """Its signal was lost; the call looks at its row by itself."""
     monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 0.01)
     providers.use_provider(monkeypatch)
@@ -240,7 +242,7 @@ async def test_what_another_process_settled_is_heard(scene: Scene, monkeypatch: 
     await wait_for_task(task)
 
 
-async def test_a_stop_that_nobody_heard_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+async def test_stop_without_a_signal_is_noticed(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     provider = Twice()
     providers.use_provider(monkeypatch, provider)
     run, task = await scene.start()
@@ -269,9 +271,7 @@ async def test_a_run_begun_for_workers_waits_for_one(scene: Scene, monkeypatch: 
     assert list_responses(await scene.elements()) == ["A word."]
 
 
-async def test_a_job_that_is_cancelled_leaves_its_run_to_others(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-):
+async def test_cancelled_job_releases_its_run(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(settings, "RUN_MODE", "workers")
     job_ids: list[int] = []
     monkeypatch.setattr(jobs, "enqueue_job", job_ids.append)
@@ -288,7 +288,7 @@ async def test_a_job_that_is_cancelled_leaves_its_run_to_others(
     assert (await fresh(run)).state == "done"
 
 
-async def test_an_answer_while_a_run_is_being_put_down_is_gone_on_with_at_once(
+async def test_answer_during_parking_resumes_the_run_at_once(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     """Its servers take a while to end, and until then this process seems to have it."""

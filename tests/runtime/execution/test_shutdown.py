@@ -29,7 +29,7 @@ async def is_quiet() -> bool:
     return not run_executor._background_tasks.is_busy
 
 
-async def test_a_server_that_shuts_down_does_not_start_again_what_it_releases(
+async def test_server_in_shutdown_does_not_restart_released_runs(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     provider = providers.Hangs()

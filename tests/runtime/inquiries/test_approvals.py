@@ -90,7 +90,7 @@ def as_sent(text: str) -> str:
         (ApprovalVerdict(False, remember=True), Skipped(remember=True)),
     ],
 )
-async def test_the_call_gets_what_the_person_decides(
+async def test_run_approval_decides_the_permission_of_the_call(
     scene: Scene, verdict: ApprovalVerdict, expected: Any
 ):
     call, row = await ask_approval(scene, RUN)
@@ -113,7 +113,7 @@ async def test_the_call_gets_what_the_person_decides(
         (FAILED, REFUSE, Withheld()),
     ],
 )
-async def test_the_model_gets_what_the_person_lets_through(
+async def test_delivery_approval_decides_the_result_of_the_call(
     scene: Scene, prompt: DeliverPrompt, verdict: ApprovalVerdict, expected: Any
 ):
     call, row = await ask_approval(scene, prompt)
@@ -121,7 +121,7 @@ async def test_the_model_gets_what_the_person_lets_through(
     assert await wait_for_task(call) == expected
 
 
-async def test_decision_stands_where_the_next_process_formats_otherwise(scene: Scene):
+async def test_approval_decision_applies_when_the_formatter_text_differs(scene: Scene):
     call, row = await ask_approval(scene, replace(RUN, formatted_arguments="+++ 12:00"))
     await cut_off(call)
     await approvals.decide_approval(
@@ -217,7 +217,7 @@ async def test_a_result_with_a_nul_is_refused_in_words(scene: Scene):
     await wait_for_task(call)
 
 
-async def test_of_many_decisions_at_once_one_wins(scene: Scene):
+async def test_concurrent_decisions_of_an_approval_settle_once(scene: Scene):
     call, row = await ask_approval(scene, RUN)
     tries = [approvals.decide_approval(row.pk, ALLOW, decider(scene.ada)) for _ in range(6)]
     tries += [approvals.decide_approval(row.pk, REFUSE, decider(scene.eve)) for _ in range(6)]
@@ -230,7 +230,7 @@ async def test_of_many_decisions_at_once_one_wins(scene: Scene):
     assert await wait_for_task(call) == (Permitted(ARGUMENTS) if name == "Ada" else Skipped())
 
 
-async def test_a_prompt_that_is_not_there_cannot_be_decided(scene: Scene):
+async def test_decide_approval_of_an_unknown_prompt_is_refused(scene: Scene):
     with pytest.raises(UnknownApproval):
         await approvals.decide_approval(10**9, ALLOW, decider(scene.ada))
 
@@ -262,7 +262,7 @@ async def test_closed_prompt_allows_nothing(
 
 
 @pytest.mark.parametrize(("prompt", "expected"), PUT)
-async def test_what_the_end_of_the_run_withdraws_lets_nothing_through(
+async def test_approval_withdrawn_by_the_end_of_its_run_permits_nothing(
     scene: Scene, prompt: RunPrompt | DeliverPrompt, expected: Any, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 0.01)
@@ -272,7 +272,7 @@ async def test_what_the_end_of_the_run_withdraws_lets_nothing_through(
     assert await wait_for_task(call) == expected
 
 
-async def test_putting_away_what_is_decided_changes_nothing(scene: Scene):
+async def test_close_prompt_of_a_decided_approval_changes_nothing(scene: Scene):
     call, row = await ask_approval(scene, RUN)
     await approvals.decide_approval(row.pk, ALLOW, decider(scene.ada))
     await prompter(scene).close_prompt(RUN)
@@ -280,7 +280,7 @@ async def test_putting_away_what_is_decided_changes_nothing(scene: Scene):
     assert (await run_in_db_thread(rows.get_approval, row.pk)).state == "decided"
 
 
-async def test_what_is_decided_while_it_is_put_away_stands(
+async def test_approval_decided_during_its_withdrawal_keeps_the_decision(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     call, row = await ask_approval(scene, RUN)
@@ -297,7 +297,7 @@ async def test_what_is_decided_while_it_is_put_away_stands(
 
 
 @pytest.mark.parametrize(("prompt", "expected"), PUT)
-async def test_without_a_run_nothing_is_asked_and_nothing_let_through(
+async def test_approval_without_a_run_is_not_recorded_and_permits_nothing(
     scene: Scene, prompt: Any, expected: Any
 ):
     own_prompter = prompter(scene)
@@ -307,7 +307,7 @@ async def test_without_a_run_nothing_is_asked_and_nothing_let_through(
     assert await run_in_db_thread(Approval.objects.count) == 0
 
 
-async def test_asking_and_deciding_tell_those_who_may_answer(scene: Scene):
+async def test_approval_request_and_decision_signal_people_who_may_answer(scene: Scene):
     await begin_run(scene)
     async with subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals:
         call, row = await start_call(prompter(scene).permit(RUN))
@@ -334,7 +334,7 @@ async def test_a_wake_up_needs_no_look(scene: Scene, monkeypatch: pytest.MonkeyP
     assert await wait_for_task(call) == Permitted(ARGUMENTS)
 
 
-async def test_nothing_of_a_prompt_stands_in_the_journal(scene: Scene):
+async def test_approval_leaves_no_event_in_the_journal(scene: Scene):
     await begin_run(scene)
     before = await scene.elements()
     call, row = await start_call(prompter(scene).permit(RUN))

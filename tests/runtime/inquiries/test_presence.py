@@ -26,7 +26,7 @@ def _nobody(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not book.page_counts
 
 
-async def test_a_person_is_reachable_until_the_last_page_is_gone(scene: Scene):
+async def test_presence_lasts_until_the_last_page_of_a_person_closes(scene: Scene):
     assert not await presence.is_reachable(scene.home.pk)
     for page in ("a", "b"):
         await presence.register_pages([(page, scene.ada.pk, [scene.home.pk])])
@@ -37,7 +37,7 @@ async def test_a_person_is_reachable_until_the_last_page_is_gone(scene: Scene):
     assert not await presence.is_reachable(scene.home.pk)
 
 
-async def test_a_page_counts_as_it_says_last(scene: Scene):
+async def test_presence_of_a_page_follows_its_last_report(scene: Scene):
     await presence.register_pages([("a", scene.ada.pk, [scene.home.pk])])
     await presence.register_pages([("a", scene.eve.pk, [scene.home.pk])])
     assert await run_in_db_thread(rows.list_present, scene.home.pk) == [scene.eve]
@@ -45,7 +45,7 @@ async def test_a_page_counts_as_it_says_last(scene: Scene):
     assert not await presence.is_reachable(scene.home.pk)
 
 
-async def test_many_pages_of_one_person_are_one_row_and_one_write(
+async def test_presence_of_many_pages_of_a_person_is_one_row_and_one_write(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     writes: list[object] = []
@@ -86,7 +86,7 @@ def _grow_old() -> None:
     Presence.objects.update(seen_at=Now() - 2 * rows.FRESH_FOR)
 
 
-async def test_a_database_that_is_away_ends_no_beat_and_turns_nobody_away(
+async def test_presence_heartbeat_survives_a_database_outage(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     monkeypatch.setattr(presence, "HEARTBEAT_SECONDS", 0.01)
@@ -125,7 +125,7 @@ async def test_process_that_ends_removes_its_own_presences_alone(scene: Scene):
     await presence.unregister_page("a")
 
 
-async def test_who_was_made_a_reader_while_their_page_is_open_does_not_count(scene: Scene):
+async def test_presence_of_a_person_who_became_a_reader_does_not_count(scene: Scene):
     await presence.register_pages([("a", scene.ada.pk, [scene.home.pk])])
     member = Membership.objects.filter(person=scene.ada)
     await run_in_db_thread(member.update, role=Role.READER)

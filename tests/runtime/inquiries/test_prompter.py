@@ -73,7 +73,7 @@ async def test_question_that_a_reply_interrupts_has_the_reply_on_record(scene: S
     assert event.note == {"by": by, "withdrawn": True, "replied": True, "note": "Leave it."}
 
 
-async def test_question_that_nobody_interrupted_is_closed_by_the_system(scene: Scene):
+async def test_prompter_withdraws_a_lost_question_as_the_system(scene: Scene):
     row = await scene.question()
     earlier_interrupter = making.decider(scene.eve)
     prompter = BrowserPrompter(scene.conversation.pk, scene.home.pk, lambda: earlier_interrupter)

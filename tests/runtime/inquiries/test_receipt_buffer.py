@@ -36,7 +36,7 @@ def list_receipts() -> list[DisplayReceipt]:
     return list(DisplayReceipt.objects.order_by("person_id"))
 
 
-async def test_what_pages_say_is_written_at_the_next_turn(scene: Scene):
+async def test_flush_receipts_writes_reports_of_pages(scene: Scene):
     row = await scene.question()
     receipt_buffer.note_delivered(scene.ada.pk, [row.pk])
     receipt_buffer.note_reports(
@@ -54,7 +54,7 @@ async def test_what_pages_say_is_written_at_the_next_turn(scene: Scene):
     assert eve.delivered_at == eve.focused_at
 
 
-async def test_what_is_said_again_is_not_written_again(
+async def test_receipt_buffer_ignores_repeated_reports(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     row = await scene.question()
@@ -71,7 +71,7 @@ async def test_what_is_said_again_is_not_written_again(
     )  # what was known before was too much, and is forgotten
 
 
-async def test_who_may_not_answer_yet_is_heard_once_they_may(scene: Scene):
+async def test_receipts_are_written_once_the_person_may_answer(scene: Scene):
     row = await scene.question()
     roles = Membership.objects.filter(person=scene.ada)
     await run_in_db_thread(roles.update, role=10)
@@ -82,7 +82,7 @@ async def test_who_may_not_answer_yet_is_heard_once_they_may(scene: Scene):
         assert len(await run_in_db_thread(list_receipts)) == length
 
 
-async def test_without_the_database_it_is_kept_for_the_next_time(
+async def test_flush_receipts_keeps_receipts_during_a_database_outage(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     row = await scene.question()
@@ -160,7 +160,7 @@ async def test_flush_periodically_writes_until_it_is_cancelled(
         await task
 
 
-async def test_what_one_person_says_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch):
+async def test_receipt_buffer_limits_receipts_per_person(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(receipt_buffer, "MAX_PENDING_PER_PERSON", 2)
     receipt_buffer.note_reports(1, [(key, "visible") for key in range(10)])
     receipt_buffer.note_reports(1, [(0, "focused")])

@@ -94,7 +94,9 @@ async def test_an_answer_needs_no_call_that_waits_here(scene: Scene):
 @pytest.mark.parametrize(
     ("kind", "answer_text"), [(Boolean(), "yes"), (CHOICE, "blue"), (Text(), "\0"), (Secret(), "")]
 )
-async def test_what_does_not_fit_changes_nothing(scene: Scene, kind: Any, answer_text: str):
+async def test_answer_inquiry_with_an_invalid_answer_changes_nothing(
+    scene: Scene, kind: Any, answer_text: str
+):
     row = await scene.question(kind)
     before = await scene.elements()
     with pytest.raises(InvalidAnswer):
@@ -110,7 +112,7 @@ async def test_a_question_that_is_not_there_cannot_be_settled(scene: Scene):
         await resolution.decline_inquiry(10**9, decider(scene.ada))
 
 
-async def test_the_second_hears_who_was_first(scene: Scene):
+async def test_second_answer_is_refused_and_names_the_first_person(scene: Scene):
     row = await scene.question()
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
     before = await scene.elements()
@@ -125,7 +127,7 @@ async def test_the_second_hears_who_was_first(scene: Scene):
     assert (await scene.reload(row)).answer is True
 
 
-async def test_one_of_many_concurrent_answers_wins(scene: Scene):
+async def test_concurrent_answers_settle_a_question_once(scene: Scene):
     row = await scene.question(Text())
     call = await start_waiting(row, resolution.wait_for_settled_row)
     tries = [resolution.answer_inquiry(row.pk, str(n), decider(scene.ada)) for n in range(8)]
@@ -168,7 +170,7 @@ async def test_a_question_of_a_mirrored_conversation_is_jps_own(scene: Scene):
     assert (await scene.reload(row)).state == "open"
 
 
-async def test_settling_tells_the_pages(scene: Scene):
+async def test_settled_question_is_published_to_pages(scene: Scene):
     row = await scene.question()
     async with (
         subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as reading,
@@ -197,7 +199,7 @@ async def test_a_wake_up_needs_no_look(scene: Scene, monkeypatch: pytest.MonkeyP
     assert (await wait_for_task(call)).answer is True
 
 
-async def test_the_waiting_call_goes_on_before_anybody_else_is_told(
+async def test_settled_question_resumes_its_call_before_publishing(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     row = await scene.question()
@@ -217,7 +219,7 @@ async def test_the_waiting_call_goes_on_before_anybody_else_is_told(
     assert order == ["went on", "told"]
 
 
-async def test_others_are_told_although_who_answered_left_while_they_were(
+async def test_cancelled_answer_request_still_publishes_the_outcome(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     row = await scene.question()
@@ -242,7 +244,7 @@ async def test_others_are_told_although_who_answered_left_while_they_were(
     assert (await scene.reload(row)).state == "answered"
 
 
-async def test_what_is_settled_before_anybody_waits_is_seen_at_once(scene: Scene):
+async def test_wait_for_settled_row_returns_an_earlier_outcome_at_once(scene: Scene):
     row = await scene.question()
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
     assert (await asyncio.wait_for(resolution.wait_for_settled_row(row), 5)).answer is True
@@ -298,13 +300,13 @@ async def test_an_answer_is_remembered_where_the_question_allows_it(
     assert answer == Answer(settled_row.answer, remember=is_remembered)
 
 
-async def test_an_answer_counts_once_unless_somebody_says_otherwise(scene: Scene):
+async def test_answer_is_not_remembered_by_default(scene: Scene):
     row = await scene.question(Boolean())
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
     assert await run_in_db_thread(inquiries.is_remembered, await scene.reload(row)) is False
 
 
-async def test_a_call_of_this_process_has_what_is_on_record_without_a_look(
+async def test_waiting_call_gets_a_local_answer_without_a_query(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     row = await scene.question()

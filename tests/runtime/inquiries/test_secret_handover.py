@@ -58,7 +58,7 @@ async def test_the_call_that_waits_has_the_secret_and_the_record_says_redacted(s
 
 
 @pytest.mark.usefixtures("short_secret_wait")
-async def test_without_a_call_the_secret_is_dropped_and_nothing_recorded(scene: Scene):
+async def test_secret_without_a_waiting_call_is_dropped_and_not_recorded(scene: Scene):
     row = await scene.question(Secret())
     before = await scene.elements()
     with pytest.raises(NoWaitingCall):
@@ -120,7 +120,7 @@ async def test_a_decline_that_comes_first_drops_the_secret(
     assert not has_secret(await scene.texts(), CANARY)
 
 
-async def test_of_two_secrets_at_once_one_wins_and_the_other_is_told(scene: Scene):
+async def test_concurrent_secrets_settle_once_and_report_the_loser(scene: Scene):
     row = await scene.question(Secret())
     call = await start_waiting(row, resolution.wait_for_secret)
     results = await asyncio.gather(
@@ -135,7 +135,7 @@ async def test_of_two_secrets_at_once_one_wins_and_the_other_is_told(scene: Scen
     assert await wait_for_task(call) == {"Ada": "first", "Eve": "second"}[winners[0].decider_name]
 
 
-async def test_secret_that_times_out_behind_another_is_told_who_was_first(
+async def test_secret_that_times_out_behind_another_reports_the_first_person(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     """The first is recorded once the second waits behind it; no secret is offered twice."""
@@ -169,7 +169,7 @@ async def test_secret_that_times_out_behind_another_is_told_who_was_first(
     assert values == ["first", "second"]
 
 
-async def test_who_hangs_up_meanwhile_does_not_hurt_the_call(
+async def test_cancelled_answer_request_delivers_its_secret_to_the_call(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     row = await scene.question(Secret())
@@ -192,7 +192,7 @@ async def test_who_hangs_up_meanwhile_does_not_hurt_the_call(
 
 @pytest.mark.usefixtures("short_secret_wait")
 @pytest.mark.parametrize("ending", ["stopped", "failed"])
-async def test_a_call_that_ends_with_the_secret_in_its_hands_tells_who_sent_it(
+async def test_call_that_fails_with_a_received_secret_informs_its_sender(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, ending: str
 ):
     row = await scene.question(Secret())
@@ -236,7 +236,7 @@ async def test_secret_is_in_no_event_log_record_or_error(
         assert CANARY not in f"{error!r} {error} {error.args}"
 
 
-async def test_a_delivery_does_not_show_what_it_carries():
+async def test_pending_secret_repr_hides_the_secret():
     received_future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     assert CANARY not in repr(PendingSecret(CANARY, BY, received_future))
     handover = SecretHandover()
@@ -249,7 +249,7 @@ async def test_a_delivery_does_not_show_what_it_carries():
         await task
 
 
-async def test_nobody_waits_after_the_block():
+async def test_deliver_secret_after_expecting_ends_is_refused():
     handover = SecretHandover()
     with handover.expect_secret(1):
         pass

@@ -92,7 +92,7 @@ async def test_a_name_that_resolves_to_a_private_address_is_not_reached(
     assert len(receiver.paths) == 1
 
 
-def test_of_several_addresses_those_that_are_public_stay(monkeypatch: pytest.MonkeyPatch):
+def test_refuse_private_addresses_keeps_public_ones_of_a_host(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
         allowed_destinations, "_resolve_unchecked", resolved_to("10.0.0.1", "93.184.216.34")
     )

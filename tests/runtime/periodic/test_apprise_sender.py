@@ -48,7 +48,7 @@ def test_an_address_of_an_allowed_service_is_taken(url: str):
         ("mailto://nobody", "Invalid ~From~ email"),
     ],
 )
-def test_what_is_wrong_with_an_address_is_named(url: str, message: str):
+def test_check_address_names_the_problem(url: str, message: str):
     with pytest.raises(InvalidAddress) as error:
         apprise_sender.check_address(url)
     assert message in str(error.value)
@@ -63,7 +63,7 @@ def test_a_service_that_is_not_allowed_is_refused_and_those_that_are_named(schem
         apprise_sender.check_address(f"{schema}://127.0.0.1/x")
 
 
-def test_who_runs_this_decides_which_services_are_allowed(settings: Any):
+def test_check_address_allows_only_notify_schemas(settings: Any):
     settings.NOTIFY_SCHEMAS = ("json",)
     apprise_sender.check_address("json://example.org/x")
     with pytest.raises(InvalidAddress, match="Use one of: json"):
@@ -84,7 +84,7 @@ def test_an_address_that_would_read_a_file_is_refused(url: str):
         apprise_sender.check_address(url)
 
 
-def test_what_an_address_says_of_time_and_redirects_does_not_count():
+def test_apprise_address_cannot_set_timeouts_and_redirects():
     plugin = apprise_sender._parse_address(
         "ntfy://host/t?rto=900&cto=900&retry=5&wait=60&redirect=yes&optional=yes"
     )
@@ -107,7 +107,7 @@ def test_what_an_address_says_of_time_and_redirects_does_not_count():
         (f"json://host/{KEY}", "json://…"),
     ],
 )
-def test_of_an_address_no_key_is_shown(url: str, expected: str):
+def test_redact_address_hides_keys(url: str, expected: str):
     assert apprise_sender.redact_address(url).startswith(expected)
     assert "?" not in apprise_sender.redact_address(url)
     assert not any(
@@ -115,7 +115,7 @@ def test_of_an_address_no_key_is_shown(url: str, expected: str):
     )
 
 
-def test_an_address_that_is_no_longer_allowed_is_told(settings: Any):
+def test_is_usable_refuses_a_service_no_longer_allowed(settings: Any):
     assert apprise_sender.is_usable("ntfy://topic")
     settings.NOTIFY_SCHEMAS = ("slack",)
     assert not apprise_sender.is_usable("ntfy://topic")
@@ -132,7 +132,7 @@ async def test_a_message_arrives_as_plain_text(receiver: NotificationReceiver):
     assert "apprise" not in receiver.all.lower()
 
 
-async def test_a_service_that_refuses_is_told_in_words_without_the_address(
+async def test_send_message_reports_a_refusal_without_the_address(
     receiver: NotificationReceiver,
 ):
     receiver.manner = "fails"
@@ -143,7 +143,7 @@ async def test_a_service_that_refuses_is_told_in_words_without_the_address(
     assert "500" not in problem
 
 
-async def test_a_service_that_cannot_be_reached_is_told(receiver: NotificationReceiver):
+async def test_send_message_reports_an_unreachable_service(receiver: NotificationReceiver):
     receiver.manner = "hangs"
     url = receiver.url().replace(str(receiver.port), "1")
     problem = await apprise_sender.send_message(1, url, "Title", "Body")
@@ -176,7 +176,7 @@ async def test_a_service_that_hangs_is_left_and_not_sent_to_meanwhile(
             await asyncio.sleep(0.01)
 
 
-async def test_an_address_that_cannot_be_used_any_more_is_told(settings: Any):
+async def test_send_message_reports_an_address_no_longer_usable(settings: Any):
     settings.NOTIFY_SCHEMAS = ("slack",)
     assert "can no longer be used" in await apprise_sender.send_message(
         1, "ntfy://topic", "Title", "Body"
@@ -184,7 +184,7 @@ async def test_an_address_that_cannot_be_used_any_more_is_told(settings: Any):
 
 
 @pytest.mark.parametrize("manner", ["takes", "fails"])
-async def test_no_key_is_logged_at_any_level(
+async def test_send_message_logs_no_key_at_any_level(
     receiver: NotificationReceiver, manner: Manner, caplog: pytest.LogCaptureFixture, capfd: Any
 ):
     caplog.set_level(1)

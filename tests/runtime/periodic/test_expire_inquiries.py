@@ -39,7 +39,7 @@ def ending(row: Inquiry) -> tuple[Any, ...]:
     return row.state, row.reason, row.decided_by, row.answer
 
 
-async def test_what_nobody_answers_in_time_is_cancelled_as_expired(scene: Scene):
+async def test_expire_due_inquiries_cancels_unanswered_questions(scene: Scene):
     row, other_row = await make_expired_question(scene), await scene.question()
     before = await scene.elements()
     assert await expire_inquiries.expire_due_inquiries() == 1
@@ -53,7 +53,9 @@ async def test_what_nobody_answers_in_time_is_cancelled_as_expired(scene: Scene)
     assert await expire_inquiries.expire_due_inquiries() == 0
 
 
-async def test_all_expire_however_many_there_are(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+async def test_expire_due_inquiries_covers_several_batches(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(expire_inquiries, "BATCH_SIZE", 2)
     rows = [await make_expired_question(scene) for _ in range(5)]
     assert await expire_inquiries.expire_due_inquiries() == 5
@@ -78,7 +80,7 @@ async def test_a_secret_question_expires_as_any_other(scene: Scene):
     assert "too late" not in await scene.texts()
 
 
-async def test_who_answers_too_late_hears_that_it_expired(scene: Scene):
+async def test_answer_after_expiry_is_refused_as_expired(scene: Scene):
     row = await make_expired_question(scene)
     await expire_inquiries.expire_due_inquiries()
     with pytest.raises(AlreadySettled) as error:
@@ -86,7 +88,7 @@ async def test_who_answers_too_late_hears_that_it_expired(scene: Scene):
     assert ending(error.value.inquiry) == OVER
 
 
-async def test_an_answer_that_was_first_stands(
+async def test_expire_due_inquiries_keeps_an_earlier_answer(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     """Ada answers after it was found to be due, before it is settled."""
@@ -106,7 +108,7 @@ async def test_an_answer_that_was_first_stands(
     assert not [record for record in caplog.records if record.name == expire_inquiries.__name__]
 
 
-async def test_of_an_answer_and_the_end_of_its_time_at_once_one_counts(scene: Scene):
+async def test_concurrent_answer_and_expiry_settle_a_question_once(scene: Scene):
     for _ in range(8):
         row = await make_expired_question(scene)
         before = len(await scene.elements())
@@ -124,7 +126,7 @@ async def test_of_an_answer_and_the_end_of_its_time_at_once_one_counts(scene: Sc
             assert (row.state, row.decider_name) == ("answered", "Ada")
 
 
-async def test_two_processes_that_expire_at_once_do_it_once(scene: Scene):
+async def test_concurrent_expire_due_inquiries_cancel_questions_once(scene: Scene):
     rows = [await make_expired_question(scene) for _ in range(4)]
     assert (
         sum(
@@ -138,7 +140,7 @@ async def test_two_processes_that_expire_at_once_do_it_once(scene: Scene):
     assert len(responses) == len(rows)
 
 
-async def test_one_that_cannot_expire_does_not_keep_the_others(
+async def test_expire_due_inquiries_continues_after_a_failing_question(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.WARNING)
@@ -156,7 +158,7 @@ async def test_one_that_cannot_expire_does_not_keep_the_others(
     assert "This conversation is gone." in caplog.text
 
 
-async def test_the_model_is_told_and_the_turn_goes_on(
+async def test_expired_questions_reach_the_model_and_the_turn_continues(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     """The script asks four questions, the last for a secret; nobody answers any of them."""

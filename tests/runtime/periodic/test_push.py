@@ -84,9 +84,7 @@ async def test_a_browser_alone_reads_the_question_and_its_buttons(
     await send(0)
 
 
-async def test_messages_have_one_length_and_tell_the_service_no_more(
-    stage: PushScene, service: PushService
-):
+async def test_push_messages_have_equal_lengths(stage: PushScene, service: PushService):
     await ask(stage.run, None, "Go?")
     await ask(stage.run, Text(), "Which of them, and why? " * 40)
     await send(2)
@@ -177,7 +175,9 @@ async def test_a_question_that_came_back_from_a_snooze_is_sent_once_more(
     assert (second.return_number, second.problem) == (1, push_sender.UNDELIVERED_TEXT)
 
 
-async def test_nothing_of_a_secret_question_is_sent(stage: PushScene, service: PushService):
+async def test_push_message_of_a_secret_question_omits_its_text(
+    stage: PushScene, service: PushService
+):
     row = await ask(stage.run, Secret(), f"Password of {CANARY}?")
     await send(1)
     (message,) = service.read_messages
@@ -224,7 +224,7 @@ async def test_short_options_that_are_few_have_buttons(
 
 @pytest.mark.parametrize("change", ["reader", "outsider", "inactive", "settled", "signed out"])
 @pytest.mark.parametrize("is_claimed", [False, True], ids=["before", "between list and claim"])
-async def test_only_who_may_answer_now_is_sent_a_message(
+async def test_push_messages_go_only_to_people_who_may_answer_now(
     stage: PushScene,
     service: PushService,
     monkeypatch: pytest.MonkeyPatch,
@@ -292,7 +292,7 @@ async def test_a_browser_that_its_service_forgot_is_listed_without_its_address(
 
 
 @pytest.mark.parametrize("status", [307, 400, 403, 429, 500])
-async def test_a_refused_message_is_told_and_not_sent_again(
+async def test_refused_push_message_is_recorded_and_not_repeated(
     stage: PushScene, service: PushService, status: int
 ):
     await ask(stage.run)
@@ -362,7 +362,7 @@ async def test_a_test_message_is_shown_as_one(stage: PushScene, service: PushSer
     assert [row.is_gone for row in await rows(PushSubscription)] == [True]
 
 
-async def test_no_key_of_a_browser_is_logged(
+async def test_send_push_logs_no_subscription_key(
     stage: PushScene, service: PushService, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(0)

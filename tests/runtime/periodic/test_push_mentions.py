@@ -71,7 +71,7 @@ async def test_a_mention_is_not_sent_to_a_browser_that_was_added_later(
     [("reader", 1), ("outsider", 0), ("inactive", 0), ("turned off", 0), ("seen", 0)],
 )
 @pytest.mark.parametrize("is_claimed", [False, True], ids=["before", "between list and claim"])
-async def test_a_mention_is_sent_to_who_may_read_and_wants_it(
+async def test_push_mention_goes_to_readers_who_enabled_mentions(
     stage: PushScene, monkeypatch: pytest.MonkeyPatch, change: str, count: int, is_claimed: bool
 ):
     await mention(stage)

@@ -11,7 +11,7 @@ from jpweb.store.models import Inquiry
 from tests.runtime.playing import Scene
 
 
-async def test_what_nothing_would_wake_is_queued_and_told_of(
+async def test_requeue_stranded_runs_queues_parked_runs_without_open_questions(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(

@@ -82,7 +82,7 @@ async def holder() -> str:
     return (await run_in_db_thread(Row.objects.get)).holder
 
 
-async def test_one_process_works_at_a_time(monkeypatch: pytest.MonkeyPatch):
+async def test_scheduler_runs_a_task_in_one_process_at_a_time(monkeypatch: pytest.MonkeyPatch):
     work, refusals, hold = Work(), [], task_leases.acquire_or_renew
 
     def note_refusal(name: str, process: str, lease_seconds: float) -> bool:
@@ -179,7 +179,7 @@ def raise_unavailable(*_args: Any) -> NoReturn:
     raise DATABASE_UNAVAILABLE[0]("the server closed the connection")
 
 
-async def test_work_ends_with_its_lease_while_the_database_is_gone(
+async def test_scheduler_task_ends_with_its_lease_during_a_database_outage(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.WARNING)
@@ -233,7 +233,7 @@ async def test_work_ends_with_its_lease_while_the_database_does_not_answer(
         await eventually(work.is_left)
 
 
-async def test_work_goes_on_while_the_database_is_gone_for_a_moment(
+async def test_scheduler_task_continues_during_a_short_database_outage(
     monkeypatch: pytest.MonkeyPatch,
 ):
     work, hold, calls = Work(), task_leases.acquire_or_renew_all, 0
@@ -281,7 +281,7 @@ async def test_a_duty_that_raises_is_tried_again_and_ends_no_other(
     assert "ZeroDivisionError: broken" in caplog.text
 
 
-async def test_what_cannot_be_held_for_another_reason_is_tried_again(
+async def test_scheduler_retries_a_lease_that_raises(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     work, tries = Work(), 0

@@ -78,7 +78,7 @@ def token(receiver: NotificationReceiver) -> str:
     return match[1]
 
 
-async def test_who_asks_where_and_what_is_told_with_a_link_that_answers(
+async def test_notification_has_asker_workspace_question_and_answer_link(
     stage: NotificationScene, receiver: NotificationReceiver, settings: Any
 ):
     settings.PUBLIC_URL = "https://jp.example.org"
@@ -109,7 +109,7 @@ async def test_notification_is_sent_once_by_concurrent_rounds(
     assert (sum(counts), len(receiver.bodies)) == (0, 1)
 
 
-async def test_of_several_processes_one_tells(
+async def test_concurrent_send_due_notifications_send_each_once(
     stage: NotificationScene, receiver: NotificationReceiver
 ):
     for _ in range(3):
@@ -139,7 +139,7 @@ async def test_the_text_of_a_secret_question_is_in_no_message(
     assert CANARY not in receiver.all
 
 
-async def test_no_argument_and_no_result_is_in_a_message(
+async def test_notification_of_an_approval_omits_arguments_and_result(
     stage: NotificationScene, receiver: NotificationReceiver
 ):
     for kind in ApprovalKind:
@@ -155,7 +155,7 @@ async def test_no_argument_and_no_result_is_in_a_message(
 
 
 @pytest.mark.parametrize("change", ["reader", "outsider", "inactive", "settled", "ended"])
-async def test_only_who_may_answer_is_told_and_only_of_what_waits(
+async def test_notifications_go_only_to_people_who_may_answer_open_items(
     stage: NotificationScene, receiver: NotificationReceiver, change: str
 ):
     question = await run_in_db_thread(making.question, stage.run)
@@ -175,14 +175,14 @@ async def test_only_who_may_answer_is_told_and_only_of_what_waits(
     assert receiver.bodies == []
 
 
-async def test_an_address_that_is_gone_is_not_claimed(stage: NotificationScene):
+async def test_claim_delivery_of_a_removed_destination_returns_none(stage: NotificationScene):
     await run_in_db_thread(making.question, stage.run)
     due_rows = await run_in_db_thread(deliveries.list_due, 10)
     await run_in_db_thread(stage.address.delete)
     assert await run_in_db_thread(deliveries.claim_delivery, due_rows[0]) is None
 
 
-async def test_an_address_is_told_of_its_own_workspace_alone(
+async def test_notifications_go_only_to_destinations_of_the_workspace(
     stage: NotificationScene, receiver: NotificationReceiver
 ):
     def add_elsewhere() -> None:
@@ -195,7 +195,7 @@ async def test_an_address_is_told_of_its_own_workspace_alone(
     assert receiver.bodies == []
 
 
-async def test_each_address_is_told_with_a_link_of_its_own(
+async def test_notification_destinations_get_separate_answer_links(
     stage: NotificationScene, receiver: NotificationReceiver
 ):
     def add_destinations() -> None:
@@ -224,7 +224,7 @@ async def test_a_failure_is_noted_in_words_and_not_tried_again(
     assert len(receiver.bodies) == 1
 
 
-async def test_an_address_that_fails_is_left_alone_for_the_rest_of_the_round(
+async def test_failing_destination_is_skipped_for_the_rest_of_the_batch(
     stage: NotificationScene, receiver: NotificationReceiver
 ):
     receiver.manner = "fails"
@@ -259,7 +259,7 @@ async def test_receiver_that_hangs_does_not_delay_others(
     assert "0.3 seconds" in (await rows(NotificationDestination))[0].problem
 
 
-async def test_what_a_round_tells_an_address_is_bounded_and_the_rest_comes_later(
+async def test_notifications_per_destination_and_batch_are_limited(
     stage: NotificationScene, receiver: NotificationReceiver
 ):
     for _ in range(delivery_channels.MAX_PER_DESTINATION + 2):
@@ -312,7 +312,7 @@ def snooze_and_end(questions: list[Inquiry], person_id: int) -> None:
     QuestionSnooze.objects.update(until=now - timedelta(seconds=1))
 
 
-async def test_a_test_is_sent_and_its_failure_is_told_and_kept(
+async def test_send_test_records_and_returns_a_failure(
     stage: NotificationScene, receiver: NotificationReceiver
 ):
     assert await send_notifications.send_test(stage.address) == ""
@@ -322,7 +322,7 @@ async def test_a_test_is_sent_and_its_failure_is_told_and_kept(
     assert (await rows(NotificationDestination))[0].problem == apprise_sender.UNDELIVERED_TEXT
 
 
-async def test_no_second_test_is_sent_while_one_is_on_its_way(
+async def test_send_test_refuses_a_second_message_while_one_is_sending(
     stage: NotificationScene, receiver: NotificationReceiver, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sending_threads, "SEND_TIMEOUT_SECONDS", 0.2)
@@ -372,6 +372,6 @@ def test_a_name_stays_on_its_line_and_is_cut(field: str):
     assert max(map(len, message.splitlines())) < 300
 
 
-def test_what_has_no_name_is_told_all_the_same():
+def test_notification_text_has_fallbacks_for_missing_names():
     assert "W: question from jpweb" in build_message_text(asker="")
     assert "“Untitled”" in build_message_text(conversation=" ")

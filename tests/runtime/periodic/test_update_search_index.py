@@ -28,7 +28,7 @@ def conversations() -> None:
         journal.append_events(conversation.pk, [making.event(ChatResponse("message", f"word {n}"))])
 
 
-async def test_all_that_changed_is_indexed():
+async def test_index_changed_indexes_all_changed_conversations():
     await run_in_db_thread(conversations)
     assert await update_search_index.index_changed() == 3
     assert await run_in_db_thread(Conversation.objects.filter(needs_indexing=True).count) == 0
@@ -118,7 +118,7 @@ async def test_conversation_that_is_broken_keeps_no_other_from_the_index(
     assert len([r for r in caplog.records if "could not be indexed" in r.message]) == 1
 
 
-def test_some_process_does_it_soon_after_a_change():
+def test_index_changed_is_scheduled_every_second():
     (duty,) = (
         task for task in scheduler.PERIODIC_TASKS if task.work is update_search_index.index_changed
     )

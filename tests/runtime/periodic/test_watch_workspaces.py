@@ -39,7 +39,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "repository"
 
 
-async def test_what_jp_writes_is_on_the_page_at_once(root: Path):
+async def test_follow_workspace_publishes_events_that_jp_appends(root: Path):
     await run_in_db_thread(mirror.mirror_workspace, root)
     conversation = await run_in_db_thread(Conversation.objects.get)
     reports: list[MirrorReport] = []
@@ -116,11 +116,11 @@ async def test_follow_ends_where_the_system_has_no_more_watches(
     await asyncio.wait_for(watch_workspaces.follow_workspace(root), 20)
 
 
-async def test_nothing_is_followed_where_there_is_nothing(tmp_path: Path):
+async def test_follow_workspace_of_a_folder_without_jp_returns(tmp_path: Path):
     await asyncio.wait_for(watch_workspaces.follow_workspace(tmp_path), 5)
 
 
-async def test_a_pass_that_finds_nothing_tells_nobody(root: Path):
+async def test_unchanged_mirror_pass_publishes_nothing(root: Path):
     await run_in_db_thread(mirror.mirror_workspace, root)
     reports: list[MirrorReport] = []
     await watch_workspaces.mirror_changes(root, reports.append)

@@ -45,7 +45,9 @@ def list_styles(text: str) -> list[tuple[str, str]]:
         ("\x1b[38;5mbroken \x1b[999mcode", []),
     ],
 )
-def test_only_colours_and_emphasis_become_classes(text: str, marks: list[tuple[str, str]]):
+def test_render_terminal_turns_colours_and_emphasis_into_classes(
+    text: str, marks: list[tuple[str, str]]
+):
     assert list_styles(text) == marks
 
 
@@ -62,12 +64,12 @@ def test_only_colours_and_emphasis_become_classes(text: str, marks: list[tuple[s
         ("<script>\x1b[1m&amp;", "<script>&amp;"),
     ],
 )
-def test_what_is_no_colour_is_not_obeyed(text: str, expected: str):
+def test_render_terminal_ignores_other_control_sequences(text: str, expected: str):
     assert parse_page(ansi.render_terminal(text)).text == expected
 
 
 @given(OUTPUT)
-def test_no_sequence_costs_text(text: str):
+def test_render_terminal_keeps_all_text(text: str):
     rendered_text = parse_page(ansi.render_terminal(text)).text
     assert "\x1b" not in rendered_text
     assert rendered_text.count("b ") == reveal_invisible(ansi.strip_codes(text)).count("b ")
@@ -94,7 +96,7 @@ def test_colours_without_end_stop_being_shown(monkeypatch: pytest.MonkeyPatch):
     ("text", "is_one"),
     [("\x1b[1mx", True), ("1%\r2%", True), ("a\r\nb\r\n", False), ("a", False), ("\x1b", False)],
 )
-def test_terminal_output_is_known_by_what_it_holds(text: str, is_one: bool):
+def test_is_terminal_output_detects_colour_codes(text: str, is_one: bool):
     assert ansi.is_terminal_output(text) is is_one
 
 

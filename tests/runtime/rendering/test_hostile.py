@@ -37,7 +37,7 @@ def list_payloads(document: hostile.Document) -> list[payloads.Payload]:
     return [payload for element in elements for payload in payloads.get_payloads(element).values()]
 
 
-def test_there_are_at_least_twenty():
+def test_hostile_documents_are_at_least_twenty():
     assert len(DOCUMENTS) >= 20
 
 

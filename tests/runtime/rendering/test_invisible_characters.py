@@ -35,12 +35,12 @@ TEXTS = st.text(st.sampled_from(ODD) | st.characters(), max_size=80)
         ("\U0001f3f4\U000e0067\U000e0062\U000e007f", "\U0001f3f4\U000e0067\U000e0062\U000e007f"),
     ],
 )
-def test_what_hides_or_turns_around_is_shown(text: str, expected: str):
+def test_reveal_invisible_shows_hidden_and_bidirectional_characters(text: str, expected: str):
     assert reveal_invisible(text) == expected
 
 
 @given(TEXTS)
-def test_what_is_shown_can_be_sent_and_turns_nothing_around(text: str):
+def test_reveal_invisible_returns_encodable_text_without_overrides(text: str):
     result = reveal_invisible(text)
     result.encode()
     assert not [c for c in result if unicodedata.category(c) == "Cc" and c not in "\n\t"]

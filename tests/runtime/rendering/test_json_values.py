@@ -25,7 +25,7 @@ def test_json_keeps_its_text(value: Any):
 
 
 @given(st.text(st.sampled_from('"\\{}[]:,1truefalsn \n')))
-def test_what_is_no_json_keeps_its_text_too(text: str):
+def test_highlight_json_of_invalid_json_keeps_its_text(text: str):
     assert parse_page(json_values.highlight_json(text)).text == text
 
 
@@ -38,11 +38,11 @@ def test_the_parts_of_json_are_marked():
 @pytest.mark.parametrize(
     "text", ["", "x", "[1", "{x}", "1", '"a"', "[1] and more", "[" * 5000 + "]"]
 )
-def test_what_is_no_json_is_not_indented(text: str):
+def test_indent_json_of_invalid_json_returns_none(text: str):
     assert json_values.indent_json(text) is None
 
 
-def test_json_is_indented_and_nothing_else():
+def test_indent_json_changes_only_whitespace():
     source = '{"a":1.00,"a":"\\u0041","b":12345678901234567890}'
     result = json_values.indent_json(source)
     assert result is not None
@@ -74,7 +74,7 @@ def test_a_text_that_looks_like_another_value_is_quoted(text: str):
     assert tag.text == json.dumps(text)
 
 
-def test_a_text_of_several_lines_stands_as_it_is():
+def test_render_fields_keeps_texts_of_several_lines():
     (_, tag) = fields({"content": "one\n\ttwo"})
     assert tag.text == "one\n\ttwo"
 
@@ -87,7 +87,9 @@ def test_a_text_of_several_lines_stands_as_it_is():
         ({"content": "one\n\x1b[31mtwo"}, ("fg-1", "two")),
     ],
 )
-def test_a_text_is_shown_as_what_it_is(arguments: dict[str, str], mark: tuple[str, str]):
+def test_render_fields_highlights_texts_by_their_format(
+    arguments: dict[str, str], mark: tuple[str, str]
+):
     page = parse_page(json_values.render_fields(arguments, 1000, colours=True).html)
     assert mark in [(tag.get("class"), tag.text) for tag in page]
 

@@ -44,7 +44,7 @@ def test_markdown_is_shown_as_people_know_it():
     assert {"h1", "strong", "code", "del", "li", "input", "table", "td"} <= {t.tag for t in page}
 
 
-def test_a_link_tells_nobody_where_it_was():
+def test_markdown_links_send_no_referrer():
     (link,) = [
         tag
         for tag in parse_page(rendering.render_markdown("https://example.com"))

@@ -23,7 +23,7 @@ def test_code_keeps_its_text(text: str, name: str):
 
 
 @pytest.mark.parametrize("name", sorted(set(syntax_highlighting.LANGUAGES.values())))
-def test_each_language_is_known_to_the_library(name: str):
+def test_highlight_code_supports_all_listed_languages(name: str):
     assert syntax_highlighting.highlight_code("x", name)
 
 
@@ -48,7 +48,7 @@ def test_text_that_is_slow_to_highlight_stays_plain(text: str, name: str):
     assert syntax_highlighting.highlight_code(text, name) == text
 
 
-def test_time_that_is_over_leaves_the_rest_plain(monkeypatch: pytest.MonkeyPatch):
+def test_highlight_code_leaves_the_rest_plain_at_its_time_limit(monkeypatch: pytest.MonkeyPatch):
     text = "x = 1\n" * 5000
     monkeypatch.setattr(syntax_highlighting, "monotonic", lambda: 0.0)
     assert syntax_highlighting.highlight_code(text, "python").count("<span") == 5000
@@ -64,7 +64,7 @@ def test_a_diff_keeps_its_text(text: str):
     assert parse_page(diff.render_diff(text)).text == text
 
 
-def test_the_lines_of_a_diff_are_marked_by_where_they_stand():
+def test_render_diff_marks_lines_by_their_hunk_position():
     text = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ f\n--- old\n+++ new\n same\n--- a/y\n"
     marks = [(tag["class"], tag.text) for tag in parse_page(diff.render_diff(text))]
     assert marks == [

@@ -21,7 +21,7 @@ def test_parts_are_short_and_together_the_text(text: str, max_chars: int):
 
 
 @given(TEXTS, st.integers(8, 60))
-def test_each_part_of_markdown_closes_what_it_opens(text: str, max_chars: int):
+def test_split_markdown_closes_fences_in_each_part(text: str, max_chars: int):
     for part in code_fences.split_markdown(text, max_chars):
         inside = None
         for line in part.split("\n"):
@@ -29,7 +29,7 @@ def test_each_part_of_markdown_closes_what_it_opens(text: str, max_chars: int):
         assert inside is None
 
 
-def test_code_that_is_cut_goes_on_as_code():
+def test_split_markdown_continues_a_code_fence_in_the_next_part():
     text = "Look:\n\n```python\n" + "x = 1\n" * 20 + "```\n\n*The end.*"
     first, *_, last = code_fences.split_markdown(text, 60)
     for part in (first, last):

@@ -119,7 +119,7 @@ async def play_scenario(shop: Workshop, name: str) -> tuple[list[Request], list[
 @pytest.mark.parametrize(
     "name", [*sorted(PROTOCOLS), *mark_proof(*sorted(MODELS.keys() - PROTOCOLS))]
 )
-async def test_two_tools_ask_and_every_step_is_on_record(
+async def test_turn_with_questions_of_two_tools_records_every_step(
     shop: Workshop, name: str, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.DEBUG)
@@ -195,7 +195,7 @@ async def test_a_second_model_without_structured_replies_answers_by_a_tool(shop:
     assert get_tool_choice("openrouter", body) != "none", "else it could not reply at all"
 
 
-async def test_while_a_tool_has_the_secret_no_process_shows_it(shop: Workshop):
+async def test_secret_of_a_running_tool_is_in_no_process_listing(shop: Workshop):
     """The tool waits at a FIFO before it ends, so that there is something to look at."""
     fifo = shop.root / "fifo"
     os.mkfifo(fifo)

@@ -32,7 +32,7 @@ parameters.target = {type = "string", default = "safe"}
 """
 
 
-async def parked_at_question(shop: Workshop) -> Inquiry:
+async def park_at_question(shop: Workshop) -> Inquiry:
     """Let a person permit the call with the default "safe"; return the question it waits at."""
     await shop.start()
     permission = await shop.prompted()
@@ -68,7 +68,7 @@ async def test_permitted_call_never_runs_a_default_changed_meanwhile(
     marker_file = shop.root / "ran"
     with run_vendor("openai", [Reply(Call("aim", {}, "call_1")), DONE]) as standin:
         await run_in_db_thread(shop.play, standin, CLOSED)
-        question = await parked_at_question(shop)
+        question = await park_at_question(shop)
         shop.configure(lambda text: text.replace('default = "safe"', 'default = "injected"'))
         if trusted:
             await run_in_db_thread(shop.trust)
@@ -94,7 +94,7 @@ async def test_permitted_call_runs_once_the_file_says_what_it_said(
     shop.configure(lambda text: text + TOOL)
     with run_vendor("openai", [Reply(Call("aim", {}, "call_1")), DONE]) as standin:
         await run_in_db_thread(shop.play, standin, CLOSED)
-        question = await parked_at_question(shop)
+        question = await park_at_question(shop)
         await resolution.answer_inquiry(question.pk, "true", decider(shop.ada))
         await eventually(lambda: find_ended_run(shop))
     assert (shop.root / "ran").read_text() == "safe\n"

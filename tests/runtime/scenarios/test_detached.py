@@ -84,7 +84,9 @@ async def play_detached(shop: Workshop, policy: str, replies: tuple[Any, ...]) -
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_a_turn_ends_by_itself_while_nobody_is_there(unattended_shop: Workshop, policy: str):
+async def test_turn_under_a_detached_policy_ends_without_people(
+    unattended_shop: Workshop, policy: str
+):
     expected = POLICIES[policy]
     run, bodies = await play_detached(unattended_shop, policy, expected.replies)
     assert (run.state, run.problem) == ("done", "")
@@ -98,7 +100,7 @@ async def test_a_turn_ends_by_itself_while_nobody_is_there(unattended_shop: Work
     assert lines[-1] == "message: All done."
 
 
-async def test_by_auto_a_model_answers_for_whoever_is_away_but_no_secret(unattended_shop: Workshop):
+async def test_detached_policy_auto_lets_a_model_answer_all_but_secrets(unattended_shop: Workshop):
     configured(unattended_shop, "auto")
     calls = Reply(DEPLOY, Call("wild", {}, "call_3"))
     with run_vendor("anthropic", [calls, reply_with_answer(True), DONE]) as standin:
@@ -146,7 +148,7 @@ async def test_call_without_asking_of_a_configured_tool_alone_is_recorded(
     assert await run_in_db_thread(lambda: list(verification.find_problems())) == []
 
 
-async def test_without_a_policy_questions_and_prompts_wait_for_somebody(unattended_shop: Workshop):
+async def test_questions_and_approvals_without_detached_policy_stay_open(unattended_shop: Workshop):
     configured(unattended_shop, None)
     with run_vendor("google", [THREE, DONE]) as standin:
         await run_in_db_thread(unattended_shop.play, standin)

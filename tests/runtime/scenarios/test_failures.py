@@ -139,7 +139,9 @@ async def retried(shop: Workshop) -> Run:
 
 
 @pytest.mark.parametrize(("way", "name"), cases())
-async def test_what_failed_is_kept_named_and_goes_on(shop: Workshop, way: str, name: str):
+async def test_provider_failure_keeps_the_turn_and_a_retry_continues_it(
+    shop: Workshop, way: str, name: str
+):
     expected = WAYS[way]
     fails = [expected.reply(name)] * expected.times
     with run_vendor(name, [FIRST, *fails, *AGAIN]) as standin:
@@ -198,7 +200,7 @@ async def test_retry_after_beyond_the_limit_waits_for_the_longest_pause(
 
 
 @pytest.mark.parametrize("name", ["anthropic", *mark_proof("ollama")])
-async def test_where_nobody_listens_the_turn_waits_for_its_retry(shop: Workshop, name: str):
+async def test_unreachable_provider_fails_the_turn_until_its_retry(shop: Workshop, name: str):
     with run_vendor(name, [DONE], free_port()) as standin:
         port = int(standin.base_url.rpartition(":")[2])
         await run_in_db_thread(shop.play, standin)
@@ -211,7 +213,7 @@ async def test_where_nobody_listens_the_turn_waits_for_its_retry(shop: Workshop,
     assert await shop.list_lines() == ["turn_start", "asked: Begin", "message: All done."]
 
 
-async def test_without_a_key_no_turn_starts_and_it_is_said_which(
+async def test_start_turn_without_a_key_is_refused_and_names_the_variable(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ):
     with run_vendor("anthropic", [DONE]) as standin:

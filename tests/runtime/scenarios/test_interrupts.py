@@ -95,7 +95,7 @@ async def test_a_restart_runs_the_tool_again_and_the_model_learns_nothing_of_it(
     assert [r.content for r in await shop.results()] == ["All of it."]
 
 
-async def test_a_restart_asks_again_what_was_open(shop: Workshop):
+async def test_restart_repeats_the_open_question(shop: Workshop):
     with run_vendor("anthropic", [GREET, DONE]) as standin:
         toml = "[conversation.tools.greet.questions.loud]\nanswer = false"
         await run_in_db_thread(shop.play, standin, f"{CLOSED}{toml}")
@@ -124,7 +124,7 @@ async def test_a_restart_asks_again_what_was_open(shop: Workshop):
     assert [r.content for r in await shop.results()] == ["Hello, Ada.\n"]
 
 
-async def test_words_instead_of_a_running_tool_reach_the_model_as_its_result(shop: Workshop):
+async def test_response_to_a_running_tool_becomes_its_result(shop: Workshop):
     busy = Busy(shop)
     with run_vendor("google", [GREET, DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
@@ -141,7 +141,7 @@ async def test_words_instead_of_a_running_tool_reach_the_model_as_its_result(sho
     assert request_text.count(words) == 1
 
 
-async def test_no_words_end_the_tool_and_the_turn_goes_on(shop: Workshop):
+async def test_empty_response_ends_the_tool_with_its_configured_text(shop: Workshop):
     busy = Busy(shop)
     with run_vendor("ollama", [GREET, DONE]) as standin:
         toml = '[conversation.tools.greet]\ncancellation_response = "Not now."'
@@ -156,7 +156,7 @@ async def test_no_words_end_the_tool_and_the_turn_goes_on(shop: Workshop):
     assert [r.content for r in await shop.results()] == ["Not now."]
 
 
-async def test_words_in_the_middle_of_a_reply_end_it_and_are_answered(shop: Workshop):
+async def test_response_to_a_partial_reply_ends_it_and_gets_a_reply(shop: Workshop):
     with run_vendor("anthropic", [Reply(Say("Half a word"), end="hang"), DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
         async with subscribe(publisher.make_conversation_topic(shop.conversation.pk)) as hear:

@@ -26,7 +26,7 @@ WILD = Reply(Call("wild", {}, "call_1"))
 BOTH = Reply(Call("wild", {}, "call_1"), Call("deploy", {"service": "blog"}, "call_2"))
 
 
-async def put_down(shop: Workshop) -> None:
+async def wait_until_run_is_parked(shop: Workshop) -> None:
     async def parked() -> bool:
         parked_runs = Run.objects.filter(conversation=shop.conversation, state="parked")
         return await run_in_db_thread(parked_runs.exists) and not run_executor._active_runs
@@ -57,18 +57,18 @@ async def test_turn_that_is_parked_at_every_wait_ends_as_one_that_is_not(
     with run_vendor("openai", [BOTH, DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
         await shop.start()
-        await put_down(shop)
+        await wait_until_run_is_parked(shop)
         permission = await shop.prompted()
         await approvals.decide_approval(
             permission.pk, ApprovalVerdict(allow=True), decider(shop.eve)
         )
-        await put_down(shop)
+        await wait_until_run_is_parked(shop)
         assert runs_of(tally) == 1
         prompt = await shop.prompted()
         assert (prompt.kind, prompt.subject["content"]) == ("deliver", "Wild as can be.\n")
         confirm = await get_open_question(shop, ".confirm.")
         await resolution.answer_inquiry(confirm.pk, "false", decider(shop.ada))
-        await put_down(shop)
+        await wait_until_run_is_parked(shop)
         assert await run_in_db_thread(CallCheckpoint.objects.filter(delivered=True).count) == 1
         await approvals.decide_approval(prompt.pk, ApprovalVerdict(allow=True), decider(shop.eve))
 
@@ -103,14 +103,14 @@ async def test_decision_before_a_reply_holds_for_no_later_call_of_its_id(
     with run_vendor("openai", [WILD, WILD, DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
         run, _ = await shop.start()
-        await put_down(shop)
+        await wait_until_run_is_parked(shop)
         permission = await shop.prompted()
         ada, eve = decider(shop.ada), decider(shop.eve)
         await run_in_db_thread(rows.decide_approval, permission.pk, {"allow": True}, ada)
         reply = (shop.conversation.pk, InterruptKind.RESPOND, eve, "No, wait.")
         await run_in_db_thread(runs.interrupt_run, *reply)
         await shop.resume(run)
-        await put_down(shop)
+        await wait_until_run_is_parked(shop)
         later_permission = await shop.prompted()
         assert (later_permission.kind, later_permission.tool_call_id) == ("run", "call_1")
         await approvals.decide_approval(later_permission.pk, ApprovalVerdict(False), eve)

@@ -27,7 +27,7 @@ required = true
 """
 
 
-async def test_each_result_of_calls_with_one_id_is_decided_by_itself(shop: Workshop):
+async def test_result_approvals_of_calls_with_one_id_are_separate(shop: Workshop):
     await run_in_db_thread(shop.configure, lambda text: text + TOOL)
     contents = []
     with run_vendor("anthropic", [READ, DONE]) as standin:

@@ -30,7 +30,7 @@ async def begin_asking_turn(shop: Workshop) -> Any:
     return run, task, await shop.get_question_by_id("window")
 
 
-async def test_a_server_asks_in_the_middle_of_its_call_and_goes_on(shop: Workshop):
+async def test_mcp_server_elicits_an_answer_and_continues_its_call(shop: Workshop):
     with run_vendor("anthropic", [BOOK, DONE]) as standin:
         await run_in_db_thread(shop.play, standin, OPEN)
         run, task, row = await begin_asking_turn(shop)
@@ -51,7 +51,7 @@ async def test_a_server_asks_in_the_middle_of_its_call_and_goes_on(shop: Worksho
     assert [r.content for r in await shop.results()] == ["A table for 4, at the window."]
 
 
-async def test_a_server_whose_question_is_declined_is_told_so(shop: Workshop):
+async def test_mcp_server_receives_a_declined_elicitation(shop: Workshop):
     with run_vendor("openai", [BOOK, DONE]) as standin:
         await run_in_db_thread(shop.play, standin, OPEN)
         run, task, row = await begin_asking_turn(shop)
@@ -138,9 +138,7 @@ DOUBTS: Mapping[str, tuple[Any, ToolAvailability, ToolAvailability]] = {
 
 
 @pytest.mark.parametrize("doubt", DOUBTS)
-async def test_what_is_not_trusted_is_offered_to_no_model_and_never_runs(
-    shop: Workshop, doubt: str
-):
+async def test_untrusted_tool_is_not_offered_and_never_runs(shop: Workshop, doubt: str):
     change, of_tool, of_server = DOUBTS[doubt]
     mark = shop.root / "ran"
     tool = shop.root / "tools" / "greet.sh"
@@ -169,7 +167,7 @@ async def test_what_is_not_trusted_is_offered_to_no_model_and_never_runs(
     assert not mark.exists()
 
 
-async def test_what_changes_while_a_turn_runs_changes_the_next_one(shop: Workshop):
+async def test_config_change_during_a_turn_applies_to_the_next_turn(shop: Workshop):
     """A turn plays by what was trusted when it began."""
     greet = Reply(Call("greet", {}, "call_1"))
     with run_vendor("llamacpp", [greet, DONE, greet, DONE]) as standin:

@@ -57,7 +57,7 @@ async def play_attached(shop: Workshop) -> list[Path]:
     return [file for home in homes for file in home.glob("*/events.json")]
 
 
-async def test_what_was_run_here_stands_in_the_files_as_it_was(shop: Workshop):
+async def test_run_is_written_to_both_copies_as_recorded(shop: Workshop):
     copies = [file.read_bytes() for file in await play_attached(shop)]
     assert len(copies) == 2
     assert copies[0] == copies[1]

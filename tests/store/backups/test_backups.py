@@ -214,7 +214,7 @@ def test_backup_holds_one_moment_of_the_database(waiting_turn: Person, tmp_path:
     assert read_restored() == before
 
 
-def test_backup_is_for_its_owner_alone_and_leaves_nothing_else(backup: Path):
+def test_backup_file_has_mode_600_and_no_temporary_file_stays(backup: Path):
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     assert list(backup.parent.glob(f".{backup.name}*")) == []
 

@@ -44,14 +44,14 @@ def homes(reader: Person, count: int) -> list[Workspace]:
     return workspaces
 
 
-def test_pinned_ones_come_first_then_the_newest(home: Workspace, reader: Person):
+def test_list_has_pinned_conversations_first_then_the_newest(home: Workspace, reader: Person):
     conversations = make_conversations(home, 4)
     change_conversation(conversations[0], pinned_at=START - timedelta(days=1))
     change_conversation(conversations[1], pinned_at=START - timedelta(days=2))
     assert list_titles(reader) == ["talk 1", "talk 2", "talk 4", "talk 3"]
 
 
-def test_of_many_pinned_ones_those_pinned_last_come_first_and_none_twice(
+def test_pages_list_pinned_conversations_once_last_pinned_first(
     home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(paginator, "MAX_PINNED", 2)
@@ -69,7 +69,7 @@ def test_archived_ones_are_apart(home: Workspace, reader: Person):
     assert list_titles(reader, archived=True) == ["talk 2"]
 
 
-def test_every_word_must_be_in_the_title(home: Workspace, reader: Person):
+def test_title_search_requires_every_word(home: Workspace, reader: Person):
     conversations = make_conversations(home, 12)
     change_conversation(conversations[0], pinned_at=START)
     assert list_titles(reader, words="TALK 12") == ["talk 12"]
@@ -79,7 +79,7 @@ def test_every_word_must_be_in_the_title(home: Workspace, reader: Person):
 
 
 @pytest.mark.parametrize("sort", Sort)
-def test_one_sees_the_workspaces_one_is_in(home: Workspace, reader: Person, sort: Sort):
+def test_list_shows_only_workspaces_of_the_reader(home: Workspace, reader: Person, sort: Sort):
     other_workspace = making.workspace("Other")
     for place in (home, other_workspace):
         making.question(making.start_run(making.conversation(place, place.name)))
@@ -146,7 +146,7 @@ def test_workspaces_are_merged_in_one_order(
     ]
 
 
-def test_far_instants_that_differ_by_little_are_told_apart(
+def test_pages_keep_order_of_far_dates_a_microsecond_apart(
     home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(paginator, "PAGE_ROWS", 1)
@@ -177,7 +177,7 @@ def test_a_key_that_cannot_be_read_is_the_beginning(
     assert list_titles(reader, sort=sort, after=key) == ["A talk"]
 
 
-def test_the_longest_come_first(home: Workspace, reader: Person):
+def test_sort_by_length_lists_the_longest_conversation_first(home: Workspace, reader: Person):
     for conversation, length in zip(make_conversations(home, 3), (5, 900, 10), strict=True):
         change_conversation(
             conversation, entry_count=length, pinned_at=START if length == 5 else None
@@ -185,7 +185,7 @@ def test_the_longest_come_first(home: Workspace, reader: Person):
     assert list_titles(reader, sort=Sort.LENGTH) == ["talk 2", "talk 3", "talk 1"]
 
 
-def test_what_waits_longest_comes_first_and_what_does_not_wait_is_left_out(
+def test_sort_by_waiting_lists_only_waiting_conversations_oldest_first(
     home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(paginator, "PAGE_ROWS", 2)
@@ -211,7 +211,7 @@ def test_what_waits_longest_comes_first_and_what_does_not_wait_is_left_out(
     assert list_titles(reader, sort=Sort.WAITING, words="prompt") == ["prompt"]
 
 
-def test_what_began_to_wait_at_one_instant_is_listed_once(
+def test_sort_by_waiting_lists_questions_of_equal_time_once(
     home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(paginator, "PAGE_ROWS", 1)
@@ -263,7 +263,7 @@ FILTERS: list[tuple[dict[str, Any], list[str]]] = [
 
 @pytest.mark.parametrize("sort", [Sort.ACTIVITY, Sort.LENGTH])
 @pytest.mark.parametrize(("filters", "expected"), FILTERS)
-def test_filters_let_through_what_they_name(
+def test_filters_list_only_matching_conversations(
     home: Workspace, reader: Person, filters: dict[str, Any], expected: list[str], sort: Sort
 ):
     first, second, third, fourth = make_conversations(home, 4)
@@ -277,7 +277,9 @@ def test_filters_let_through_what_they_name(
 
 
 @pytest.mark.parametrize("filters", [{"origin": Origin.NATIVE}, {"problem": True}, {"words": "a"}])
-def test_filters_hold_for_what_waits(home: Workspace, reader: Person, filters: dict[str, Any]):
+def test_filters_apply_to_the_sort_by_waiting(
+    home: Workspace, reader: Person, filters: dict[str, Any]
+):
     for name in ("a", "b"):
         making.question(making.start_run(making.conversation(home, name)))
     Conversation.objects.filter(title="b").update(origin=Origin.MIRRORED)
@@ -350,7 +352,7 @@ def test_a_row_counts_its_inquiries_in_the_order_of_the_states(home: Workspace, 
     assert (waiting_row.approval_count, silent.approval_count) == (1, 0)
 
 
-def test_a_row_says_what_came_since_the_person_read(home: Workspace, reader: Person):
+def test_row_counts_entries_since_the_last_read(home: Workspace, reader: Person):
     grown_conversation, same_conversation, shrunk, unread = make_conversations(
         home, 4, entry_count=10
     )

@@ -122,14 +122,14 @@ def test_find_outage_of_sqlstate_names_its_kind(error: type[psycopg.Error], outa
     assert find_outage(error("…")) is outage
 
 
-def test_find_outage_of_a_panic_leaves_open_what_was_kept():
+def test_find_outage_of_a_panic_is_not_rolled_back():
     severity: dict[int, bytes | None] = {DiagnosticField.SEVERITY_NONLOCALIZED: b"PANIC"}
     outage = find_outage(errors.DiskFull("could not write to file", info=severity))
     assert outage is Outage.LOST
     assert not outage.is_rolled_back
 
 
-def test_find_outage_of_silent_connection_leaves_open_what_was_kept():
+def test_find_outage_of_a_silent_connection_is_not_rolled_back():
     outage = find_outage(OperationalError("the server has not replied for 3 seconds"))
     assert outage is Outage.SILENT
     assert not outage.is_rolled_back

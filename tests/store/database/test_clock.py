@@ -61,14 +61,14 @@ def get_offset(at: datetime) -> timedelta:
 
 
 @pytest.mark.parametrize("offset", [OFFSET, -OFFSET], ids=["ahead", "behind"])
-def test_now_is_the_time_of_the_database(offset: timedelta):
+def test_clock_now_returns_the_database_time(offset: timedelta):
     cursor: Any = Cursor(offset)
     clock.measure_offset(cursor)
     assert get_offset(clock.now()) == offset
     assert clock.now_timestamp() == pytest.approx(clock.now().timestamp(), abs=1)
 
 
-def test_now_without_a_measurement_is_the_time_of_the_machine():
+def test_clock_now_without_a_measurement_returns_the_machine_time():
     assert get_offset(clock.now()) == timedelta(0)
 
 
@@ -121,7 +121,7 @@ def test_new_connection_after_a_jump_of_the_machine_measures(
     assert get_offset(clock.now()) == timedelta(hours=hours)
 
 
-def test_time_goes_on_while_the_machine_sleeps(monkeypatch: pytest.MonkeyPatch):
+def test_clock_now_advances_while_the_machine_sleeps(monkeypatch: pytest.MonkeyPatch):
     slept_seconds, read = 0, time.clock_gettime
 
     def read_clock(clock_id: int) -> float:

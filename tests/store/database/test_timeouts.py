@@ -153,7 +153,7 @@ def test_reply_limit_of_a_task_is_shorter_than_its_connections(
         line.execute("SELECT pg_sleep(0.4)")
 
 
-def test_every_kind_of_wait_has_a_limit(pool: ConnectionPool[Any]):
+def test_postgresql_connection_sets_all_timeouts(pool: ConnectionPool[Any]):
     names = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
     with pool.connection() as line:
         for name in (*names, "tcp_user_timeout", "tcp_keepalives_idle"):

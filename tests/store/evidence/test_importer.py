@@ -153,7 +153,7 @@ def test_bundle_of_an_earlier_jpweb_without_the_table_is_imported(
     assert importer.import_bundle(path, target.name).conversation_ids
 
 
-def test_imported_prompt_waits_for_nobody(
+def test_imported_approval_prompt_is_in_no_inbox(
     tmp_path: Path, target: Workspace, decided_conversation: Conversation
 ):
     path = tmp_path / "bundle.zip"

@@ -21,12 +21,12 @@ def ada(home: Workspace) -> Person:
     return making.person("ada", Role.RESPONDER, home)
 
 
-def test_nobody_is_reachable_where_nobody_has_come(home: Workspace, ada: Person):
+def test_presence_is_empty_in_a_workspace_without_visitors(home: Workspace, ada: Person):
     assert not presence.is_anyone_present(home.pk)
     assert presence.list_present(home.pk) == []
 
 
-def test_somebody_is_reachable_where_they_came_until_they_leave(home: Workspace, ada: Person):
+def test_presence_lasts_until_cleared_in_its_workspace_alone(home: Workspace, ada: Person):
     other_home = making.workspace("Elsewhere")
     presence.record_presence("one", {(ada.pk, home.pk)})
     assert presence.is_anyone_present(home.pk)
@@ -45,7 +45,7 @@ def test_a_page_of_another_process_counts_as_well(home: Workspace, ada: Person):
     assert not presence.is_anyone_present(home.pk)
 
 
-def test_who_leaves_one_workspace_stays_in_the_others(home: Workspace, ada: Person):
+def test_clear_presence_keeps_other_workspaces_and_people(home: Workspace, ada: Person):
     other_home = making.workspace("Elsewhere")
     Membership.objects.create(person=ada, workspace=other_home, role=Role.OWNER)
     eve = making.person("eve", Role.OWNER, home)
@@ -55,7 +55,7 @@ def test_who_leaves_one_workspace_stays_in_the_others(home: Workspace, ada: Pers
     assert not presence.is_anyone_present(other_home.pk)
 
 
-def test_a_row_that_nobody_refreshes_counts_for_45_seconds(home: Workspace, ada: Person):
+def test_presence_without_refresh_lasts_45_seconds(home: Workspace, ada: Person):
     presence.record_presence("one", {(ada.pk, home.pk)})
 
     def counts_after(seconds: int) -> bool:
@@ -70,7 +70,9 @@ def test_a_row_that_nobody_refreshes_counts_for_45_seconds(home: Workspace, ada:
 
 
 @pytest.mark.parametrize("role", [Role.READER, None])
-def test_who_may_no_longer_answer_does_not_count(home: Workspace, ada: Person, role: Role | None):
+def test_presence_excludes_people_without_an_answering_role(
+    home: Workspace, ada: Person, role: Role | None
+):
     presence.record_presence("one", {(ada.pk, home.pk)})
     member = Membership.objects.filter(person=ada, workspace=home)
     if role is None:
@@ -80,7 +82,7 @@ def test_who_may_no_longer_answer_does_not_count(home: Workspace, ada: Person, r
     assert not presence.is_anyone_present(home.pk)
 
 
-def test_a_role_elsewhere_lets_nobody_count_here(home: Workspace):
+def test_presence_excludes_people_with_a_role_elsewhere(home: Workspace):
     other_home = making.workspace("Elsewhere")
     reader = making.person("reader", Role.READER, home)
     Membership.objects.create(person=reader, workspace=other_home, role=Role.OWNER)
@@ -88,12 +90,12 @@ def test_a_role_elsewhere_lets_nobody_count_here(home: Workspace):
     assert not presence.is_anyone_present(home.pk)
 
 
-def test_who_is_gone_by_now_is_left_out(home: Workspace, ada: Person):
+def test_record_presence_skips_deleted_people_and_workspaces(home: Workspace, ada: Person):
     presence.record_presence("one", {(ada.pk, home.pk), (ada.pk, 10**9), (10**9, home.pk)})
     assert Presence.objects.count() == 1
 
 
-def test_many_are_refreshed_with_as_many_queries_as_two(home: Workspace):
+def test_record_presence_queries_do_not_grow_with_people(home: Workspace):
     counts = []
     for many in (2, 60):
         people = [making.person(f"{many}-{n}", Role.RESPONDER, home) for n in range(many)]

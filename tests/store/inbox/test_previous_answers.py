@@ -57,7 +57,7 @@ def test_undecided_questions_are_no_previous_answers(run: Any):
     "changes",
     [{"text": "Go back?"}, {"kind": Select((Option("a"), Option("b")))}],
 )
-def test_another_question_is_not_alike(run: Any, changes: dict[str, Any]):
+def test_previous_answers_exclude_a_different_question(run: Any, changes: dict[str, Any]):
     make_settled_question(run, Answered("a"), **changes)
     assert before(making.question(run)) == []
 
@@ -85,7 +85,7 @@ def test_a_settled_question_is_not_its_own_precedent(run: Any):
     assert before(Inquiry.objects.get(pk=make_settled_question(run, Answered(False)).pk)) == older
 
 
-def test_it_says_how_each_was_settled(run: Any):
+def test_previous_answer_has_outcome_note_and_decider(run: Any):
     row = make_settled_question(run, USER)
     Inquiry.objects.filter(pk=row.pk).update(
         note="why not", decided_by="person", decider_name="Ada"
@@ -99,7 +99,7 @@ def test_it_says_how_each_was_settled(run: Any):
 
 
 @pytest.mark.parametrize(("many", "queries"), [(1, 1), (2, 1), (3, 2), (40, 2)])
-def test_questions_that_are_alike_cost_a_query_and_others_two(run: Any, many: int, queries: int):
+def test_attach_previous_takes_at_most_two_queries(run: Any, many: int, queries: int):
     kinds: list[AnswerType] = [Boolean(), Secret()]
     for n in range(many):
         make_settled_question(run, Answered(True), text=f"Question {n}?")

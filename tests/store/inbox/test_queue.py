@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("state", RunState.values)
-def test_what_waits_for_many_is_what_waits_for_each(state: str):
+def test_queues_of_several_people_equal_the_queue_of_each(state: str):
     homes = [making.workspace(name) for name in ("Garden", "Shed", "Foreign")]
     ada = making.person("ada", Role.RESPONDER, homes[0])
     Membership.objects.create(person=ada, workspace=homes[1], role=Role.OWNER)
@@ -45,7 +45,7 @@ def test_what_waits_for_many_is_what_waits_for_each(state: str):
     assert bool(pending.count) is (state in UNFINISHED_STATES)
 
 
-def test_of_much_that_waits_the_oldest_the_newest_and_a_count_are_read(
+def test_inbox_over_its_limit_reads_oldest_newest_and_a_count(
     monkeypatch: pytest.MonkeyPatch,
 ):
     for module in (queue, approvals):
@@ -131,7 +131,7 @@ def test_roles_are_by_person_and_workspace():
     }
 
 
-def test_more_keys_than_one_query_takes_are_asked_for_in_parts(monkeypatch: pytest.MonkeyPatch):
+def test_get_roles_in_splits_keys_into_several_queries(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(queue, "MAX_QUERY_KEYS", 2)
     home = making.workspace("Garden")
     people = [making.person(f"p{n}", Role.OWNER, home).pk for n in range(5)]
@@ -140,7 +140,7 @@ def test_more_keys_than_one_query_takes_are_asked_for_in_parts(monkeypatch: pyte
     assert len(captured) == 3
 
 
-def test_rows_that_are_gone_are_left_out():
+def test_load_questions_and_load_approvals_skip_missing_rows():
     run = making.start_run(making.conversation(making.workspace("Garden")))
     question, prompt = making.question(run), making.prompt(run)
     assert queue.load_questions({question.pk, 10**9}) == {question.pk: question}
@@ -173,7 +173,7 @@ def test_a_conversation_that_changed_differs(change: str):
     assert queue.get_conversation_marks(keys) != before
 
 
-def test_a_desk_differs_once_something_came_or_went():
+def test_inbox_marks_differ_when_a_card_is_added_or_removed():
     home, other_home = making.workspace("Garden"), making.workspace("Elsewhere")
     run = making.start_run(making.conversation(home))
     keys = {home.pk, other_home.pk}

@@ -46,7 +46,7 @@ def open_question(db: None) -> OpenQuestion:
     return OpenQuestion()
 
 
-def test_what_is_seen_is_added_and_the_first_time_stays(open_question: OpenQuestion):
+def test_save_receipts_keeps_the_first_time_of_each_stage(open_question: OpenQuestion):
     assert receipt_log.save_receipts({open_question.pair: ReceiptTimes(delivered=at(1))}) == [
         open_question.pair
     ]
@@ -59,13 +59,15 @@ def test_what_is_seen_is_added_and_the_first_time_stays(open_question: OpenQuest
     assert open_question.list_receipts() == [(at(1), at(2), at(3), at(4))]
 
 
-def test_who_saw_a_card_had_it_delivered(open_question: OpenQuestion):
+def test_save_receipts_of_a_visible_card_implies_delivery(open_question: OpenQuestion):
     receipt_log.save_receipts({open_question.pair: ReceiptTimes(visible=at(2), focused=at(3))})
     assert open_question.list_receipts() == [(at(2), at(2), at(3), None)]
 
 
 @pytest.mark.parametrize("role", [Role.READER, None])
-def test_who_may_not_answer_leaves_no_trace(open_question: OpenQuestion, role: Role | None):
+def test_save_receipts_ignores_people_who_may_not_answer(
+    open_question: OpenQuestion, role: Role | None
+):
     eve = making.person("eve", role, open_question.home)
     receipts = {
         (open_question.row.pk, eve.pk): ReceiptTimes(visible=at(1)),
@@ -104,7 +106,7 @@ def test_save_receipts_takes_three_statements_for_any_number(
     assert len(open_question.list_receipts()) == many
 
 
-def test_receipts_of_others_are_written_when_a_question_is_gone(
+def test_save_receipts_skips_only_deleted_questions(
     transactional_db: None, monkeypatch: pytest.MonkeyPatch
 ):
     open_question = OpenQuestion()
@@ -121,7 +123,7 @@ def test_receipts_of_others_are_written_when_a_question_is_gone(
     assert receipt_log.save_receipts(receipts) == []
 
 
-def test_the_proof_names_who_was_first_at_each(open_question: OpenQuestion):
+def test_receipt_proof_names_the_first_person_of_each_stage(open_question: OpenQuestion):
     bea = making.person("bea", Role.OWNER, open_question.home)
     receipt_log.save_receipts(
         {

@@ -115,7 +115,7 @@ def second_process(lock: Path) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
 
 
-async def test_without_attachment_no_file_is_touched(
+async def test_run_with_writing_off_changes_no_file(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     await run_in_db_thread(stage.write, WritePolicy.OFF)
@@ -126,7 +126,7 @@ async def test_without_attachment_no_file_is_touched(
     assert (read_tree(stage.root), read_tree(stage.silo)) == before
 
 
-async def test_while_a_run_lasts_its_files_are_there_and_held(
+async def test_running_turn_writes_its_files_and_holds_the_lock(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch)
@@ -160,7 +160,7 @@ async def runs_eventually(look: Any) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_after_each_ending_the_file_is_the_export_and_free(
+async def test_ended_run_leaves_the_export_on_disk_and_no_lock(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     hangs = providers.Hangs()
@@ -183,7 +183,7 @@ async def test_after_each_ending_the_file_is_the_export_and_free(
     assert stage.events().endswith(b"\n]\n")
 
 
-async def test_what_a_jp_holds_is_refused_and_no_run_begins(
+async def test_start_run_is_refused_while_jp_holds_the_lock(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(attachments, "LOCK_TIMEOUT_SECONDS", 0.1)
@@ -198,7 +198,7 @@ async def test_what_a_jp_holds_is_refused_and_no_run_begins(
     assert (await stage.play_turn()).state == "done"
 
 
-async def test_one_turn_at_a_time_here_too(stage: Attached, monkeypatch: pytest.MonkeyPatch):
+async def test_start_run_refuses_a_second(stage: Attached, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(attachments, "LOCK_TIMEOUT_SECONDS", 0.1)
     providers.use_provider(monkeypatch, providers.Hangs())
     _, task = await stage.start()
@@ -211,7 +211,7 @@ async def test_one_turn_at_a_time_here_too(stage: Attached, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("step", ["jp_files.attachments.attach_files", "runs.start_run"])
-async def test_a_request_that_is_cancelled_meanwhile_leaves_no_lock_and_no_row(
+async def test_cancelled_start_of_a_run_leaves_no_lock_and_no_run(
     stage: Attached, monkeypatch: pytest.MonkeyPatch, step: str
 ):
     entered, go_on = threading.Event(), threading.Event()
@@ -245,7 +245,7 @@ async def test_a_request_that_is_cancelled_meanwhile_leaves_no_lock_and_no_row(
     assert (await run_in_db_thread(Run.objects.get)).state == "done"
 
 
-async def test_what_breaks_while_a_run_begins_lets_go(
+async def test_failed_start_of_a_run_releases_the_lock(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     def breaks(*_args: Any) -> None:
@@ -258,7 +258,7 @@ async def test_what_breaks_while_a_run_begins_lets_go(
     assert not stage.lock.exists()
 
 
-async def test_what_breaks_while_a_run_ends_lets_go(
+async def test_failed_end_of_a_run_releases_the_lock(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     def breaks(*_args: Any) -> None:
@@ -273,7 +273,7 @@ async def test_what_breaks_while_a_run_ends_lets_go(
     assert (await run_in_db_thread(Run.objects.get, pk=run.pk)).state == "failed"
 
 
-async def test_a_run_that_is_cut_off_lets_go(stage: Attached, monkeypatch: pytest.MonkeyPatch):
+async def test_cancelled_run_releases_the_lock(stage: Attached, monkeypatch: pytest.MonkeyPatch):
     provider = providers.Hangs()
     providers.use_provider(monkeypatch, provider)
     _, task = await stage.start()
@@ -284,7 +284,7 @@ async def test_a_run_that_is_cut_off_lets_go(stage: Attached, monkeypatch: pytes
     assert not stage.lock.exists()
 
 
-async def test_what_jp_added_is_taken_in_before_the_next_run(
+async def test_start_run_first_imports_events_that_jp_appended(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch, providers.Says())
@@ -299,7 +299,7 @@ async def test_what_jp_added_is_taken_in_before_the_next_run(
     assert (row.inquiry_id, row.state, row.position) == ("c.q.1", "answered", before + 1)
 
 
-async def test_what_differs_is_refused_and_both_stay(
+async def test_start_run_refuses_diverged_copies_and_keeps_both(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch, providers.Says())
@@ -315,7 +315,7 @@ async def test_what_differs_is_refused_and_both_stay(
     assert not stage.lock.exists()
 
 
-async def test_a_failure_to_write_is_noted_and_the_run_goes_on(
+async def test_failure_to_write_files_is_recorded_and_the_run_continues(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     calls: list[None] = []
@@ -336,7 +336,7 @@ async def test_a_failure_to_write_is_noted_and_the_run_goes_on(
     assert stage.events() == await stage.exported(), "the next run writes all of it"
 
 
-async def test_a_workspace_that_went_away_is_refused(stage: Attached):
+async def test_start_run_is_refused_when_the_workspace_folder_is_missing(stage: Attached):
     stage.root.rename(stage.root.with_name("away"))
     with pytest.raises(NoWorkspace):
         await stage.start()
@@ -351,7 +351,7 @@ async def test_a_silo_that_cannot_be_written_is_refused(stage: Attached):
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_each_form_reads_back_as_what_was_run(
+async def test_written_file_reads_back_as_the_run_in_each_write_policy(
     stage: Attached, monkeypatch: pytest.MonkeyPatch, form: WritePolicy
 ):
     await run_in_db_thread(stage.write, form)
@@ -393,7 +393,7 @@ def test_the_demo_is_refused():
 
 
 @pytest.mark.django_db
-def test_a_workspace_without_files_is_refused_but_may_be_let_go():
+def test_workspace_without_files_cannot_be_attached_but_detached():
     home = making.workspace()
     with pytest.raises(NoWorkspace):
         attachments.set_write_policy(home, WritePolicy.CURRENT)

@@ -75,7 +75,7 @@ def test_read_refuses_a_linked_file(root: Path, target: str):
     assert not (root / "nowhere").exists()
 
 
-def test_open_refuses_a_link_that_comes_after_the_look(root: Path, monkeypatch: pytest.MonkeyPatch):
+def test_open_refuses_a_link_created_after_the_check(root: Path, monkeypatch: pytest.MonkeyPatch):
     def swap(self: Directory, name: str) -> None:
         (root / name).unlink(missing_ok=True)
         (root / name).symlink_to("../outside/file")
@@ -85,7 +85,7 @@ def test_open_refuses_a_link_that_comes_after_the_look(root: Path, monkeypatch: 
         directory_handles.read_file(root / "file", 100)
 
 
-def test_open_refuses_a_fifo_that_comes_after_the_look(root: Path, monkeypatch: pytest.MonkeyPatch):
+def test_open_refuses_a_fifo_created_after_the_check(root: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Directory, "stat", lambda self, name: os.mkfifo(root / name))
     before = list_descriptors(root)
     with pytest.raises(EntryRefused, match="not a regular file"):
@@ -141,7 +141,7 @@ def test_list_is_bounded_and_in_order(root: Path):
         directory_handles.list_entries(root, 3)
 
 
-def test_what_is_not_there_is_none(root: Path):
+def test_stat_path_of_a_missing_file_returns_none(root: Path):
     assert directory_handles.stat_path(root / "none" / "deeper") is None
     assert directory_handles.stat_path(root / "inside" / "file" / "deeper") is None
     assert not directory_handles.is_directory(root / "inside" / "file")
@@ -177,7 +177,7 @@ def test_copy_is_bounded(root: Path, monkeypatch: pytest.MonkeyPatch, limit: str
         directory_handles.copy_tree(root / "inside", root / "copy", bool)
 
 
-def test_remove_tree_leaves_what_links_lead_to(root: Path):
+def test_remove_tree_keeps_the_targets_of_links(root: Path):
     (root / "inside" / "link").symlink_to("../../outside")
     (root / "linked").symlink_to("../outside")
     directory_handles.remove_tree(root / "inside")

@@ -117,7 +117,7 @@ def test_elements_that_jp_added_are_appended_once(conversation: Conversation):
     assert mirror_again(conversation).changed_ids == []
 
 
-def test_its_questions_are_derived_and_keep_their_keys(conversation: Conversation):
+def test_inquiries_appended_by_jp_keep_their_keys_when_settled(conversation: Conversation):
     on_disk(conversation, [*OURS, *ADDED[:2]])
     mirror_again(conversation)
     first = Inquiry.objects.get()
@@ -168,7 +168,7 @@ def test_diverged_copies_are_kept_and_reported_once(conversation: Conversation, 
     assert list((Path(conversation.workspace.root) / ".jp" / "locks").iterdir()) == [], "let go"
 
 
-def test_copies_that_agree_again_are_taken_in_and_the_problem_is_gone(conversation: Conversation):
+def test_copies_that_agree_again_are_imported_and_clear_the_problem(conversation: Conversation):
     on_disk(conversation, DIFFERENT["rewritten"])
     mirror_again(conversation)
     on_disk(conversation, [*OURS, ADDED[0]])
@@ -198,7 +198,7 @@ def test_outcome_that_an_older_jp_dropped_stays(
     assert "differs" in mirror_again(conversation).problems[0]
 
 
-def test_a_file_that_is_gone_is_no_loss_here(conversation: Conversation):
+def test_missing_file_keeps_the_journal(conversation: Conversation):
     (on_disk(conversation, OURS) / "events.json").unlink()
     with pytest.raises(CopiesDiverged, match="can't be read"):
         attachments.attach_files(conversation.pk)

@@ -107,7 +107,7 @@ def free(path: Path) -> bool:
     return True
 
 
-def test_the_file_says_who_holds_it_as_jp_writes_it(silo, project):
+def test_lock_file_names_its_holder_in_jps_format(silo, project):
     with locks.hold_lock(silo, project, DS) as lock:
         text = (silo / "locks" / NAME).read_text()
         assert lock.path == silo / "locks" / NAME
@@ -119,7 +119,7 @@ def test_the_file_says_who_holds_it_as_jp_writes_it(silo, project):
     assert text == json.dumps(signature, separators=(",", ":"))
 
 
-def test_nothing_is_left_of_a_released_lock(silo, project):
+def test_released_lock_leaves_no_file_and_no_descriptor(silo, project):
     with locks.hold_lock(silo, project, DS) as lock:
         pass
     assert not lock.path.exists()
@@ -137,7 +137,7 @@ def test_a_lock_is_released_when_its_holder_fails(silo, project):
     assert list((silo / "locks").iterdir()) == []
 
 
-def test_without_a_silo_the_file_is_in_the_workspace(project):
+def test_hold_lock_without_a_silo_creates_the_file_in_the_workspace(project):
     with locks.hold_lock(None, project, DS) as lock:
         assert lock.path == project / "locks" / NAME
 
@@ -169,7 +169,7 @@ def test_a_file_that_vanishes_from_the_workspace_is_made_in_the_silo(silo, proje
         assert lock.path == silo / "locks" / NAME
 
 
-def test_no_descriptor_stays_open_when_a_lock_cannot_be_taken(project, monkeypatch):
+def test_hold_lock_that_fails_closes_its_descriptor(project, monkeypatch):
     def flock(descriptor: int, operation: int) -> None:
         descriptors.append(descriptor)
         raise OSError(37, "No locks available")
@@ -182,7 +182,7 @@ def test_no_descriptor_stays_open_when_a_lock_cannot_be_taken(project, monkeypat
         os.fstat(descriptors[0])
 
 
-def test_a_silo_or_workspace_that_is_gone_is_not_made_again(tmp_path, project):
+def test_hold_lock_does_not_create_a_missing_silo_or_workspace(tmp_path, project):
     with pytest.raises(FileNotFoundError), locks.hold_lock(tmp_path / "gone", project, DS):
         pass
     assert not (tmp_path / "gone").exists()
@@ -210,14 +210,14 @@ def test_a_lock_that_jp_holds_is_reported_with_its_process(silo, project):
         pass
 
 
-def test_jp_is_refused_while_we_hold(silo, project):
+def test_held_lock_excludes_jp(silo, project):
     with locks.hold_lock(silo, project, DS) as lock, held_by_jp(lock.path, "refused"):
         assert not free(lock.path)
     with held_by_jp(silo / "locks" / NAME):
         pass
 
 
-def test_we_wait_as_long_as_asked(silo, project, clock):
+def test_hold_lock_waits_until_its_timeout(silo, project, clock):
     with ExitStack() as jp_lock:
         jp_lock.enter_context(held_by_jp(silo / "locks" / NAME))
         with pytest.raises(LockHeld), locks.hold_lock(silo, project, DS, timeout_seconds=0.2):
@@ -229,7 +229,7 @@ def test_we_wait_as_long_as_asked(silo, project, clock):
             assert clock.now - waited_seconds < 0.2 + 2 * locks._POLL_SECONDS
 
 
-def test_the_threads_of_a_process_exclude_each_other(silo, project):
+def test_lock_excludes_other_threads_of_the_process(silo, project):
     with locks.hold_lock(silo, project, DS), pytest.raises(LockHeld) as error:
         locks.hold_lock(silo, project, DS).__enter__()
     assert error.value.holder.pid == os.getpid()
@@ -248,7 +248,7 @@ def test_the_file_of_a_killed_process_does_not_block(silo, project, clock, whose
         assert json.loads(path.read_text())["pid"] == os.getpid()
 
 
-def test_a_file_that_names_a_living_process_is_taken_when_it_stays(silo, project, clock):
+def test_hold_lock_takes_an_unlocked_file_of_a_living_process(silo, project, clock):
     path = silo / "locks" / NAME
     path.parent.mkdir()
     path.write_text(json.dumps({"pid": os.getppid()}))
@@ -258,7 +258,7 @@ def test_a_file_that_names_a_living_process_is_taken_when_it_stays(silo, project
         assert path.exists()
 
 
-def test_a_file_that_its_former_holder_unlinks_is_not_taken(silo, project, clock):
+def test_hold_lock_does_not_take_a_file_being_unlinked(silo, project, clock):
     path = silo / "locks" / NAME
     path.parent.mkdir()
     path.write_text(json.dumps({"pid": os.getppid()}))
@@ -287,7 +287,7 @@ def test_a_file_unlinked_between_opening_and_locking_is_noticed(silo, project, m
         assert not free(lock.path)
 
 
-def test_a_file_that_jp_took_for_an_orphan_is_made_anew(silo, project):
+def test_confirm_held_creates_the_file_again_after_its_removal(silo, project):
     with locks.hold_lock(silo, project, DS) as lock:
         lock.path.unlink()
         lock.confirm_held()
@@ -296,7 +296,7 @@ def test_a_file_that_jp_took_for_an_orphan_is_made_anew(silo, project):
     assert not lock.path.exists()
 
 
-def test_a_lock_that_another_took_over_is_lost_and_its_file_stays(silo, project):
+def test_lock_taken_over_by_another_is_lost_and_keeps_its_file(silo, project):
     with locks.hold_lock(silo, project, DS) as lock:
         lock.path.unlink()
         with held_by_jp(lock.path) as pid:
@@ -339,7 +339,7 @@ def test_holder_of_a_lock_file_with_any_content_is_read(tmp_path, content, holde
         assert locks._parse_holder(lock_file.fileno()) == holder
 
 
-def test_a_process_of_another_person_lives(monkeypatch):
+def test_process_of_another_user_counts_as_alive(monkeypatch):
     def kill(pid: int, signal: int) -> None:
         raise PermissionError
 
@@ -347,16 +347,14 @@ def test_a_process_of_another_person_lives(monkeypatch):
     assert locks._is_alive(4711)
 
 
-def test_a_path_that_never_stands_still_is_called_held(silo, project, monkeypatch):
+def test_hold_lock_reports_a_path_that_keeps_changing_as_held(silo, project, monkeypatch):
     monkeypatch.setattr(locks, "_names_descriptor", lambda path, descriptor: False)
     with pytest.raises(LockHeld, match="another program"):
         locks.hold_lock(silo, project, DS).__enter__()
 
 
 @pytest.mark.parametrize("seconds", [0.1, 5])
-def test_whoever_opened_the_file_before_its_unlink_is_waited_for(
-    tmp_path, monkeypatch, clock, seconds
-):
+def test_await_other_readers_waits_for_an_open_descriptor(tmp_path, monkeypatch, clock, seconds):
     monkeypatch.setattr(locks, "_DRAIN_SECONDS", seconds)
     with (tmp_path / "lock").open("w") as own_file, (tmp_path / "lock").open() as other_file:
         clock.due.append((0.2, other_file.close))
@@ -364,7 +362,7 @@ def test_whoever_opened_the_file_before_its_unlink_is_waited_for(
         assert min(0.2, seconds) <= clock.now < min(0.2, seconds) + 2 * locks._POLL_SECONDS
 
 
-def test_where_the_system_cannot_tell_a_moment_is_waited(tmp_path, monkeypatch, clock):
+def test_await_other_readers_without_leases_waits_a_fixed_time(tmp_path, monkeypatch, clock):
     monkeypatch.delattr(fcntl, "F_SETLEASE")
     with (tmp_path / "lock").open("w") as own_file:
         locks._await_other_readers(own_file.fileno())

@@ -93,7 +93,7 @@ def change(disk: SiloWorkspace, metadata_change: MetadataChange) -> Conversation
     return metadata_file.apply_change(disk.conversation.pk, metadata_change)
 
 
-def test_a_new_title_is_in_both_homes_and_names_their_folders(disk: SiloWorkspace):
+def test_new_title_is_written_to_silo_and_workspace_and_their_folders(disk: SiloWorkspace):
     Conversation.objects.update(needs_indexing=False)
     before = disk.folders()[0].joinpath("events.json").stat()
     result = change(disk, metadata_file.make_title_change("  New\n words! "))
@@ -134,7 +134,7 @@ def test_a_pin_and_labels_are_put_and_taken_away(disk: SiloWorkspace):
     disk.unchanged_for_the_mirror()
 
 
-def test_a_label_that_jp_has_put_meanwhile_stays(disk: SiloWorkspace):
+def test_apply_change_keeps_a_label_that_jp_added_meanwhile(disk: SiloWorkspace):
     for folder in disk.folders():
         about = ABOUT | {"labels": {"from": "jp"}}
         (folder / "metadata.json").write_text(json.dumps(about))
@@ -194,7 +194,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("metadata_change", CHANGES, ids=["title", "pin", "archive", "label"])
-def test_what_jp_holds_is_not_touched_and_who_holds_is_told(
+def test_apply_change_refuses_and_names_the_jp_that_holds_the_lock(
     disk: SiloWorkspace, metadata_change: MetadataChange, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(metadata_file, "LOCK_TIMEOUT_SECONDS", 0)
@@ -214,7 +214,7 @@ def test_what_jp_holds_is_not_touched_and_who_holds_is_told(
     }
 
 
-def test_a_turn_that_runs_holds_its_conversation(
+def test_apply_change_is_refused_during_a_turn(
     disk: SiloWorkspace, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(metadata_file, "LOCK_TIMEOUT_SECONDS", 0)
@@ -258,7 +258,7 @@ def test_metadata_that_cannot_be_read_is_left_as_it_is(disk: SiloWorkspace, abou
     assert disk.conversation.title == "Old words"
 
 
-def test_what_an_older_jp_wrote_is_left_to_jp(disk: SiloWorkspace):
+def test_apply_change_refuses_files_of_an_older_jp(disk: SiloWorkspace):
     for folder in disk.folders():
         (folder / "events.json").rename(folder / "messages.json")
     with pytest.raises(StoreError, match="older version of jp"):
@@ -278,7 +278,7 @@ def test_a_full_disk_changes_nothing_in_the_row(
     assert disk.conversation.title == "Old words"
 
 
-def test_what_jp_removed_is_changed_in_its_row_alone(disk: SiloWorkspace):
+def test_apply_change_of_a_removed_conversation_changes_only_the_row(disk: SiloWorkspace):
     for folder in disk.folders():
         shutil.rmtree(folder)
     mirror.mirror_workspace(disk.root)
@@ -291,7 +291,7 @@ def native(disk: SiloWorkspace) -> Conversation:
     return conversations.create_conversation(disk.home, "Ours", making.person().pk)
 
 
-def test_a_native_one_that_stays_here_is_its_row(disk: SiloWorkspace):
+def test_apply_change_of_a_native_conversation_changes_only_the_row(disk: SiloWorkspace):
     attachments.set_write_policy(disk.home, WritePolicy.OFF)
     conversation, before = native(disk), making.read_tree(disk.root)
     for metadata_change in CHANGES:
@@ -306,7 +306,7 @@ def test_a_native_one_that_stays_here_is_its_row(disk: SiloWorkspace):
     assert making.read_tree(disk.root) == before
 
 
-def test_a_native_one_in_an_attached_workspace_is_changed_with_its_files(disk: SiloWorkspace):
+def test_apply_change_of_an_attached_conversation_changes_its_files(disk: SiloWorkspace):
     conversation = native(disk)
     metadata_file.apply_change(
         conversation.pk, metadata_file.make_label_change("early")
@@ -346,7 +346,7 @@ def test_a_title_is_bounded_and_may_be_taken_away(disk: SiloWorkspace, text: str
 @pytest.mark.parametrize(
     "text", ["", "=x", "1a", "a b", "ä", "a.b", "x" * 65, "a\n=", "a=" + "x" * 201]
 )
-def test_what_jp_takes_for_no_label_is_refused(text: str):
+def test_make_label_change_refuses_invalid_labels(text: str):
     if text == "a\n=":
         assert metadata_file.make_label_change(text).set_labels == {"a": ""}
         return
@@ -362,13 +362,13 @@ def test_labels_are_bounded(disk: SiloWorkspace, monkeypatch: pytest.MonkeyPatch
     assert disk.conversation.labels == {"kept": "no"}
 
 
-def test_a_conversation_that_is_gone_is_told(db: None):
+def test_apply_change_of_a_deleted_conversation_is_refused(db: None):
     with pytest.raises(UnknownConversation):
         metadata_file.apply_change(10**9, MetadataChange(pinned=True))
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_who_rename_at_once_the_last_wins_and_both_homes_agree(disk: SiloWorkspace):
+def test_concurrent_renames_leave_equal_titles_in_silo_and_workspace(disk: SiloWorkspace):
     key, names = disk.conversation.pk, [f"name {n}" for n in range(4)]
     go = threading.Barrier(len(names))
 

@@ -64,7 +64,7 @@ def same_bytes(root: Path) -> None:
         assert list(positions) == list(range(conversation.entry_count))
 
 
-def test_the_demo_gives_back_its_bytes():
+def test_mirror_of_the_demo_exports_the_same_bytes():
     before = read_tree(mirror.DEMO_PATH)
     home, report = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     same_bytes(mirror.DEMO_PATH)
@@ -80,7 +80,7 @@ def test_the_demo_gives_back_its_bytes():
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason=f"no real workspace at {REAL}")
-def test_the_real_workspace_gives_back_its_bytes_and_57_answers():
+def test_mirror_of_the_real_workspace_exports_its_bytes_and_57_answers():
     _, report = mirror.mirror_workspace(REAL)
     same_bytes(REAL)
     assert (report.conversation_count, report.problems) == (11, [])
@@ -89,7 +89,7 @@ def test_the_real_workspace_gives_back_its_bytes_and_57_answers():
     assert not Inquiry.objects.filter(asker="").exists()
 
 
-def test_a_second_pass_writes_nothing(django_assert_max_num_queries: Any):
+def test_second_mirror_pass_writes_nothing(django_assert_max_num_queries: Any):
     mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     rows = [list(model.objects.order_by("pk").values()) for model in (Conversation, Inquiry)]
     entries = list(JournalEntry.objects.order_by("pk").values_list("pk", flat=True))
@@ -132,7 +132,7 @@ def test_a_rewrite_replaces_from_the_first_difference(tmp_path: Path):
     assert Inquiry.objects.get().pk == first.pk
 
 
-def test_what_is_cut_off_goes_with_its_inquiries(tmp_path: Path):
+def test_mirror_of_a_truncated_stream_deletes_entries_and_inquiries(tmp_path: Path):
     write_folder(tmp_path, NAME, stream(*KINDS))
     mirror_again(tmp_path)
     write_folder(tmp_path, NAME, stream(KINDS[0]))
@@ -177,7 +177,7 @@ BREAKS = [break_json, take_events, bar_events, put_nul, break_metadata]
 
 
 @pytest.mark.parametrize("breaks", BREAKS)
-def test_what_cannot_be_read_is_named_and_the_others_load(tmp_path: Path, breaks: Any):
+def test_mirror_names_unreadable_conversations_and_loads_the_others(tmp_path: Path, breaks: Any):
     breaks(write_folder(tmp_path, "17000000001-broken", stream(*KINDS)))
     write_folder(tmp_path, "17000000002-whole", stream(*KINDS))
     report = mirror_again(tmp_path)
@@ -192,7 +192,7 @@ def test_what_cannot_be_read_is_named_and_the_others_load(tmp_path: Path, breaks
 
 
 @pytest.mark.parametrize("breaks", BREAKS)
-def test_what_was_read_before_stays_and_comes_back(tmp_path: Path, breaks: Any):
+def test_mirror_keeps_entries_while_a_conversation_is_unreadable(tmp_path: Path, breaks: Any):
     folder = write_folder(tmp_path, NAME, stream(*KINDS), title="A title", labels={"a": "b"})
     mirror_again(tmp_path)
     before = keys(get_only(tmp_path))
@@ -209,7 +209,7 @@ def test_what_was_read_before_stays_and_comes_back(tmp_path: Path, breaks: Any):
     assert (get_only(tmp_path).problem, keys(get_only(tmp_path))) == ("", before)
 
 
-def test_a_title_is_told_to_search_also_where_the_events_cannot_be_read(tmp_path: Path):
+def test_mirror_indexes_a_new_title_although_events_are_unreadable(tmp_path: Path):
     folder = write_folder(tmp_path, NAME, stream(*KINDS), title="A title")
     mirror_again(tmp_path)
     Conversation.objects.update(needs_indexing=False)
@@ -279,7 +279,7 @@ def test_archiving_moves_the_same_conversation(tmp_path: Path):
     assert (get_only(tmp_path).archived, keys(get_only(tmp_path))) == (True, before)
 
 
-def test_what_jp_removed_is_kept_and_marked(tmp_path: Path):
+def test_mirror_marks_a_conversation_that_jp_removed_and_keeps_it(tmp_path: Path):
     folder = write_folder(tmp_path, NAME, stream(*KINDS))
     mirror_again(tmp_path)
     folder.rename(tmp_path / "away")
@@ -307,7 +307,7 @@ def test_a_native_conversation_of_the_same_id_is_not_touched(tmp_path: Path):
 HOSTILE = "a\x00b\ud800c"
 
 
-def test_hostile_text_breaks_nothing(tmp_path: Path):
+def test_mirror_loads_hostile_text(tmp_path: Path):
     """PostgreSQL takes no NUL, and no database half a surrogate."""
     by = {"kind": HOSTILE[:3], "name": "n\x00", "id": 1}
     hostile = [
@@ -349,7 +349,7 @@ def test_a_folder_whose_name_is_no_text_is_read(tmp_path: Path):
     assert get_only(tmp_path).entry_count == 4
 
 
-def test_a_person_is_believed_in_our_own_events_alone(tmp_path: Path):
+def test_mirror_keeps_a_deciders_name_without_linking_the_person(tmp_path: Path):
     ada = making.person("ada")
     by = {"jpweb": {"by": {"kind": "person", "name": "Ada", "id": ada.pk}}}
     kinds = [*stream(*KINDS[:2]), make_element(KINDS[2], metadata=by)]
@@ -372,7 +372,7 @@ def test_a_note_of_another_shape_is_no_crash(tmp_path: Path, by: Any):
     assert Inquiry.objects.get().decider_id is None
 
 
-def test_progress_is_told_before_each_and_at_the_end(tmp_path: Path):
+def test_mirror_reports_progress_before_each_conversation_and_at_end(tmp_path: Path):
     for number in (1, 2):
         write_folder(tmp_path, f"1700000000{number}-x", [])
     calls: list[Any] = []
@@ -380,7 +380,7 @@ def test_progress_is_told_before_each_and_at_the_end(tmp_path: Path):
     assert calls == [(0, 2, "17000000001-x"), (1, 2, "17000000002-x"), (2, 2, "")]
 
 
-def test_an_empty_conversation_is_one_of_nothing(tmp_path: Path):
+def test_mirror_of_an_empty_conversation_has_no_entries(tmp_path: Path):
     write_folder(tmp_path, NAME, [], last_activated_at="2026-01-02 03:04:05.0")
     write_folder(tmp_path, "17000000001-untold", [])
     mirror_again(tmp_path)

@@ -41,7 +41,7 @@ def root(tmp_path: Path) -> Path:
     return workspace_folder
 
 
-def test_witness_sees_what_is_opened_outside(tmp_path: Path):
+def test_witness_detects_files_opened_outside_the_root(tmp_path: Path):
     """The law is worth what its witness sees."""
     outside_folder = hostile.make_outside(tmp_path / "outside")
     touches = (
@@ -55,7 +55,7 @@ def test_witness_sees_what_is_opened_outside(tmp_path: Path):
             touch()
 
 
-def test_mirror_reads_nothing_outside_and_names_what_it_refuses(root: Path, outside_folder: Path):
+def test_mirror_reads_nothing_outside_and_names_refused_entries(root: Path, outside_folder: Path):
     expected_lines = hostile.make_entries(root, outside_folder)
     (root / ".jp" / ".id").symlink_to(outside_folder / "id")
     home, report = mirror.mirror_workspace(root)

@@ -98,7 +98,7 @@ def rows() -> list[Any]:
 
 
 @pytest.mark.django_db
-def test_what_workers_read_is_what_is_read_here(
+def test_reader_processes_read_the_same_rows_as_the_main_process(
     root: Path, worker_processes: list[Any], monkeypatch: pytest.MonkeyPatch
 ):
     progress: list[Any] = []
@@ -157,7 +157,7 @@ def kill_all(workers: list[Any]) -> None:
         *mark_proof((kill_one, 0), (kill_one, 5), (kill_all, 0), (kill_all, 1)),
     ],
 )
-def test_what_a_lost_worker_leaves_is_read_here(
+def test_read_ahead_reads_the_rest_itself_when_readers_are_killed(
     root: Path, worker_processes: list[Any], kill: Any, after: int
 ):
     expected = [
@@ -171,7 +171,9 @@ def test_what_a_lost_worker_leaves_is_read_here(
     assert all(worker.returncode is not None for worker in worker_processes)
 
 
-def test_a_machine_that_starts_no_process_reads_here(root: Path, monkeypatch: pytest.MonkeyPatch):
+def test_read_ahead_reads_itself_when_no_process_can_start(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
     def refuse(*args: Any, **options: Any) -> None:
         raise OSError("no room")
 
@@ -183,7 +185,7 @@ def test_a_machine_that_starts_no_process_reads_here(root: Path, monkeypatch: py
         ]
 
 
-def test_workers_are_gone_when_the_reader_stops_early(root: Path, worker_processes: list[Any]):
+def test_read_ahead_ends_its_processes_when_closed_early(root: Path, worker_processes: list[Any]):
     def stop() -> None:
         with reader_pool.read_ahead(list_disk_conversations(root)) as readings:
             next(readings)
@@ -218,7 +220,7 @@ def test_a_worker_that_does_not_end_is_killed(
         (set(range(64)), (MUCH, MUCH), 0),
     ],
 )
-def test_workers_are_few_and_only_for_much(
+def test_read_ahead_starts_few_processes_and_only_for_many_bytes(
     root: Path,
     worker_processes: list[Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -234,7 +236,7 @@ def test_workers_are_few_and_only_for_much(
 
 
 @pytest.mark.parametrize(("limit", "count"), [(1, 1), (MUCH, 0)])
-def test_one_conversation_is_read_apart_if_it_is_long(
+def test_read_ahead_starts_a_process_for_one_long_conversation(
     root: Path,
     worker_processes: list[Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -257,7 +259,7 @@ def test_one_conversation_is_read_apart_if_it_is_long(
         pytest.param(50, b"[0,0,0,0]", 0, id="few with commas"),
     ],
 )
-def test_conversations_are_read_apart_after_many_elements_together(
+def test_read_ahead_starts_a_process_after_many_elements_in_total(
     tmp_path: Path,
     worker_processes: list[Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -277,7 +279,7 @@ def test_conversations_are_read_apart_after_many_elements_together(
     assert len(worker_processes) == count
 
 
-def test_conversation_of_many_elements_is_refreshed_apart(
+def test_read_ahead_starts_a_process_for_many_elements(
     root: Path, worker_processes: list[Any], monkeypatch: pytest.MonkeyPatch
 ):
     let_much_be(monkeypatch, MUCH, len(KINDS) - 1)
@@ -286,7 +288,7 @@ def test_conversation_of_many_elements_is_refreshed_apart(
     assert len(worker_processes) == 1
 
 
-def test_reader_process_leaves_the_processor_to_others(root: Path, worker_processes: list[Any]):
+def test_reader_process_has_low_priority(root: Path, worker_processes: list[Any]):
     with reader_pool.read_ahead(list_disk_conversations(root)) as readings:
         next(readings)
         (process, *_) = worker_processes
@@ -294,7 +296,7 @@ def test_reader_process_leaves_the_processor_to_others(root: Path, worker_proces
         assert niceness == os.getpriority(os.PRIO_PROCESS, 0) + reader_pool.NICENESS
 
 
-def test_a_system_that_tells_no_affinity_has_its_processors_counted(
+def test_read_ahead_without_cpu_affinity_counts_the_processors(
     root: Path, worker_processes: list[Any], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.delattr(os, "sched_getaffinity")
@@ -309,7 +311,7 @@ def test_a_worker_knows_no_django():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_a_worker_imports_nothing_from_the_folder_that_one_stands_in(
+def test_reader_process_imports_nothing_from_the_working_directory(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / "msgspec.py").write_text("raise SystemExit(3)")
@@ -366,7 +368,7 @@ def parent(root: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL, *mark_proof(signal.SIGTERM)])
-def test_no_worker_outlives_its_parent(parent: subprocess.Popen[str], ending: signal.Signals):
+def test_reader_process_ends_with_its_parent(parent: subprocess.Popen[str], ending: signal.Signals):
     crew = children(parent.pid)
     assert len(crew) == 2
     os.killpg(parent.pid, ending)  # as Ctrl-C does: everything in the group

@@ -75,7 +75,7 @@ def test_copy_in_batches_writes_the_same_rows(tmp_path: Path, pauses: list[Any])
     assert mirror.mirror_workspace(tmp_path)[1].unchanged_count == 1
 
 
-def test_copy_killed_between_batches_goes_on_at_the_next_pass(
+def test_copy_killed_between_batches_continues_in_the_next_pass(
     tmp_path: Path, pauses: list[Any], monkeypatch: pytest.MonkeyPatch
 ):
     write_folder(tmp_path, NAME, stream(*KINDS))

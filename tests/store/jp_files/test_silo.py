@@ -72,7 +72,7 @@ def test_the_first_rule_that_applies_names_the_data_folder(
 
 
 @pytest.mark.parametrize("name", [ID, f"garden-{ID}", f"renamed-since-{ID}", f"-{ID}"])
-def test_a_folder_of_the_id_or_with_it_behind_a_dash_is_the_silo(
+def test_find_silo_takes_a_folder_named_id_or_ending_in_dash_id(
     no_silo: Path, root: Path, name: str
 ):
     silo_folder = silo_named(no_silo, name)
@@ -92,14 +92,14 @@ def test_a_file_is_no_silo_and_no_data_folder_is_none(no_silo: Path, root: Path)
     assert silo.find_silo(root, ID) is None
 
 
-def test_of_several_the_one_named_after_the_root_wins_however_old(no_silo: Path, root: Path):
+def test_find_silo_prefers_the_name_of_the_root_to_newer_silos(no_silo: Path, root: Path):
     silo_named(no_silo, f"other-{ID}", 9_000)
     silo_folder = silo_named(no_silo, f"garden-{ID}", 1_000)
     silo_named(no_silo, ID, 8_000)
     assert silo.find_silo(root, ID) == silo_folder
 
 
-def test_else_the_newest_by_its_direct_entries(no_silo: Path, root: Path):
+def test_find_silo_prefers_the_newest_by_direct_entries(no_silo: Path, root: Path):
     newest = silo_named(no_silo, f"alpha-{ID}", 9_000)
     older = silo_named(no_silo, f"beta-{ID}", 1_000)
     (older / "deep").mkdir()
@@ -109,7 +109,7 @@ def test_else_the_newest_by_its_direct_entries(no_silo: Path, root: Path):
     assert silo.find_silo(root, ID) == newest
 
 
-def test_of_equally_old_ones_the_larger_path_wins(no_silo: Path, root: Path):
+def test_find_silo_of_equal_age_prefers_the_larger_path(no_silo: Path, root: Path):
     silo_named(no_silo, f"alpha-{ID}", 5_000)
     larger = silo_named(no_silo, f"beta-{ID}", 5_000)
     assert silo.find_silo(root, ID) == larger
@@ -130,7 +130,7 @@ def test_metadata_and_stream_are_taken_from_the_newer_copy_each(no_silo: Path, r
     assert (read_tree(no_silo), read_tree(root)) == before
 
 
-def test_base_config_makes_a_stream_newer_and_a_tie_goes_to_the_silo(no_silo: Path, root: Path):
+def test_base_config_counts_for_the_newer_copy_and_a_tie_is_the_silos(no_silo: Path, root: Path):
     silo_conversations = silo_named(no_silo, f"garden-{ID}") / "conversations"
     workspace_copy = copy(root / ".jp" / "conversations", str(DS), ONE, 1_000, "a")
     silo_copy = copy(silo_conversations, str(DS), ONE, 1_000, "a")
@@ -161,7 +161,7 @@ def test_the_list_is_the_union_by_id_archived_ones_last(no_silo: Path, root: Pat
     assert Conversation.objects.filter(archived=True).count() == 2
 
 
-def test_of_an_archived_one_the_workspaces_copy_counts(no_silo: Path, root: Path):
+def test_archived_conversation_is_read_from_the_workspace_copy(no_silo: Path, root: Path):
     silo_conversations = silo_named(no_silo, f"garden-{ID}") / "conversations"
     workspace_copy = copy(root / ".jp" / "conversations" / ".archive", str(DS), ONE, 1_000, "here")
     copy(silo_conversations / ".archive", str(DS), TWO, 9_000, "there")
@@ -184,7 +184,7 @@ def test_targets_are_those_that_jps_user_approved(tmp_path: Path):
     assert silo.read_approved_targets(silo_folder) == {"vendor/lib": "/srv/lib"}
 
 
-def test_without_a_silo_or_a_file_nothing_is_approved(tmp_path: Path):
+def test_read_approved_targets_without_a_file_is_empty(tmp_path: Path):
     assert silo.read_approved_targets(None) == {}
     assert silo.read_approved_targets(tmp_path) == {}
 
@@ -192,7 +192,7 @@ def test_without_a_silo_or_a_file_nothing_is_approved(tmp_path: Path):
 @pytest.mark.parametrize(
     "content", ["", "[" * 100_000, [], {"mounts": 1}, {"mounts": [{"rule_path": "a"}]}, '"text"']
 )
-def test_a_malformed_file_approves_nothing_and_says_so(
+def test_read_approved_targets_of_a_malformed_file_warns_and_is_empty(
     tmp_path: Path, content: Any, caplog: pytest.LogCaptureFixture
 ):
     silo_folder = write_approvals(tmp_path, content)

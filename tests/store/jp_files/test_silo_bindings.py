@@ -103,7 +103,7 @@ def test_confirmed_copies_are_read(places: tuple[Path, Path, Path]):
         silo_bindings.confirm_silo(home, owner, ID)
 
 
-def test_nothing_is_written_while_copies_wait(places: tuple[Path, Path, Path]):
+def test_unconfirmed_silo_blocks_writing_to_workspace_files(places: tuple[Path, Path, Path]):
     garden, thief, silo = places
     mirror.mirror_workspace(garden)
     home, _ = mirror.mirror_workspace(thief)

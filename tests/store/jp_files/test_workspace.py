@@ -22,7 +22,7 @@ def root(tmp_path: Path) -> Path:
     return workspace_folder
 
 
-def test_it_is_found_from_anywhere_below(root: Path):
+def test_find_workspace_finds_the_root_from_subfolders(root: Path):
     deep = root / "src" / "deep"
     deep.mkdir(parents=True)
     for start in (root, deep, root / ".jp", deep / "not there"):
@@ -36,7 +36,7 @@ def test_find_workspace_returns_the_nearest_one(root: Path):
     assert workspace.find_workspace(inner).root == inner.resolve()
 
 
-def test_without_one_the_message_says_what_to_give(tmp_path: Path):
+def test_find_workspace_without_jp_folder_asks_for_a_path(tmp_path: Path):
     (tmp_path / ".jp").write_text("a file is none")
     with pytest.raises(NoWorkspace) as error:
         workspace.find_workspace(tmp_path)
@@ -70,7 +70,7 @@ def test_missing_workspace_id_is_replaced_by_one_of_the_path_unwritten(
     assert read_tree(root) == before
 
 
-def test_conversations_come_by_id_the_archived_ones_marked(root: Path):
+def test_iterate_conversations_orders_by_id_and_marks_archived(root: Path):
     write_folder(root, "17000000002-second", [])
     write_folder(root, "17000000001", [])
     write_folder(root, "17000000000-old", [], archived=True)
@@ -95,7 +95,7 @@ def test_conversations_come_by_id_the_archived_ones_marked(root: Path):
         "",
     ],
 )
-def test_what_is_no_conversation_is_passed_over(root: Path, name: str):
+def test_iterate_conversations_skips_folders_that_are_none(root: Path, name: str):
     (root / ".jp" / "conversations" / name).mkdir(exist_ok=True)
     (root / ".jp" / "conversations" / "17000000000-file").write_text("a file")
     assert list(workspace.iterate_conversations(workspace.find_workspace(root, "ab1z9"))) == []
@@ -161,7 +161,7 @@ def test_metadata_that_cannot_be_used_says_why(root: Path, content: bytes, messa
     assert "\n" not in problem
 
 
-def test_metadata_that_is_not_there_or_a_folder_says_why(root: Path):
+def test_missing_metadata_or_a_folder_in_place_of_it_has_a_problem(root: Path):
     folder = write_folder(root, "17000000000-x", [])
     (folder / "metadata.json").unlink()
     assert "No such file" in workspace.read_metadata(read_single_conversation(root)).problem
@@ -189,7 +189,7 @@ def test_the_fingerprint_follows_the_files(root: Path, name: str):
     assert "none" in read_single_conversation(root).fingerprint
 
 
-def test_ids_are_deciseconds_there_and_back():
+def test_conversation_ids_convert_to_deciseconds_and_back():
     moment = workspace.get_created_at(17000000005)
     assert moment.isoformat() == "2023-11-14T22:13:20.500000+00:00"
     assert workspace.make_jp_id(moment) == 17000000005
@@ -216,7 +216,7 @@ def copy(home: Path, name: str, when: int) -> Path:
     return target
 
 
-def test_the_silo_is_found_and_nothing_of_it_written(copies: Path, root: Path):
+def test_find_workspace_finds_the_silo_and_writes_nothing(copies: Path, root: Path):
     before = read_tree(copies)
     assert workspace.find_workspace(root, "ab1z9").silo == copies
     assert read_tree(copies) == before
@@ -231,7 +231,7 @@ def test_a_silo_of_another_workspace_is_not_ours(
     assert workspace.find_workspace(root, "ab1z9").silo is None
 
 
-def test_of_two_copies_the_newer_counts_and_a_tie_goes_to_the_silo(copies: Path, root: Path):
+def test_conversation_is_read_from_its_newer_copy_on_a_tie_the_silo(copies: Path, root: Path):
     workspace_copy = write_folder(root, "17000000000-x", [])
     silo_copy = copy(copies, "17000000000-x", 2_000)
     for path in workspace_copy.iterdir():
@@ -262,7 +262,7 @@ def test_a_conversation_that_only_the_silo_has_is_found(copies: Path, root: Path
         ({}, "/people/ada/.local/share/jp"),
     ],
 )
-def test_the_data_folder_is_where_jp_keeps_it(
+def test_user_data_dir_is_where_jp_has_it(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: str
 ):
     for name in ("JP_USER_DATA_DIR", "XDG_DATA_HOME"):
@@ -274,7 +274,7 @@ def test_the_data_folder_is_where_jp_keeps_it(
     assert silo.get_user_data_dir() == Path(expected)
 
 
-def test_on_a_mac_it_is_in_the_library(monkeypatch: pytest.MonkeyPatch):
+def test_user_data_dir_on_macos_is_in_library(monkeypatch: pytest.MonkeyPatch):
     for name in ("JP_USER_DATA_DIR", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", "/people/ada")
@@ -282,7 +282,7 @@ def test_on_a_mac_it_is_in_the_library(monkeypatch: pytest.MonkeyPatch):
     assert silo.get_user_data_dir() == Path("/people/ada/Library/Application Support/jp")
 
 
-def test_of_several_silos_the_one_of_the_folders_name_wins_else_the_newest(
+def test_workspace_silo_is_the_one_of_its_name_or_the_newest(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("JP_USER_DATA_DIR", str(tmp_path / "data"))

@@ -93,7 +93,7 @@ def test_equal_bytes_are_not_written_again(disk):
     assert read_tree(disk.silo / FOLDER)["metadata.json"] == before["metadata.json"]
 
 
-def test_another_title_renames_the_folder_and_keeps_its_other_files(disk):
+def test_new_title_renames_the_folder_and_keeps_other_files(disk):
     disk.write()
     (disk.silo / FOLDER / "QUERY_MESSAGE.md").write_text("half a thought")
     result = disk.write(LONG, SHORT, NEW)
@@ -109,7 +109,7 @@ def test_a_name_that_jp_spells_otherwise_stays_while_the_title_does(disk):
     assert disk.write(LONG, SHORT).folders[1] == other_folder
 
 
-def test_what_jp_added_to_the_metadata_is_kept(disk):
+def test_write_keeps_metadata_keys_that_jp_added(disk):
     disk.write(pinned_at="2026-01-02T03:04:05.10+02:00", labels={"b": "", "a": "x"})
     path = disk.silo / FOLDER / "metadata.json"
     path.write_text(json.dumps({"later": [1e16, None]} | json.loads(path.read_text())))
@@ -172,7 +172,7 @@ def test_unreadable_metadata_on_disk_is_not_overwritten(disk):
 
 @pytest.mark.parametrize("content", [FOREIGN, EMPTY, b"", LONG.replace(b"Hello.", b"Hullo."), None])
 @pytest.mark.parametrize("expected", [SHORT, None])
-def test_what_was_changed_meanwhile_is_refused_before_anything_is_written(disk, content, expected):
+def test_write_refuses_files_changed_meanwhile_and_writes_nothing(disk, content, expected):
     disk.write()
     for home in disk.homes:
         path = home / FOLDER / "events.json"
@@ -182,7 +182,7 @@ def test_what_was_changed_meanwhile_is_refused_before_anything_is_written(disk, 
 
 
 @pytest.mark.parametrize("partial_events", [EMPTY, SHORT, LONG])
-def test_what_an_interrupted_call_left_is_written_on(disk, partial_events):
+def test_write_completes_files_of_an_interrupted_write(disk, partial_events):
     disk.write(partial_events)
     for expected in (None, EMPTY) if partial_events == EMPTY else (None, EMPTY, SHORT):
         disk.write(LONG, expected)
@@ -191,7 +191,7 @@ def test_what_an_interrupted_call_left_is_written_on(disk, partial_events):
             (home / FOLDER / "events.json").write_bytes(partial_events)
 
 
-def test_an_array_that_only_begins_alike_is_not_ours():
+def test_is_extension_refuses_an_array_that_only_begins_alike():
     assert not writer._is_extension(b'[\n  "a"\n]\n', b'[\n  "a" ,\n  "b"\n]\n')
     assert not writer._is_extension(b"[\n  1\n]\n", b"[\n  12\n]\n")
     assert not writer._is_extension(b"[1]", b"[1]\n")
@@ -217,7 +217,7 @@ def test_broken_metadata_that_jp_does_not_read_is_replaced(disk):
     assert read_files(disk.silo) == read_files(disk.project)
 
 
-def test_a_removed_conversation_does_not_come_back(disk):
+def test_write_does_not_recreate_a_removed_conversation(disk):
     check_refusal(disk, FilesChanged, "removed", events=LONG, expected=SHORT)
 
 
@@ -231,20 +231,20 @@ def test_an_archived_conversation_stays_archived(disk, expected):
     check_refusal(disk, FilesChanged, "archived", events=LONG, expected=expected)
 
 
-def test_a_conversation_is_known_by_its_whole_id(disk):
+def test_has_conversation_compares_the_complete_id(disk):
     assert not writer.has_conversation(disk.homes, DS)
     disk.write()
     assert writer.has_conversation(disk.homes, DS)
     assert not writer.has_conversation(disk.homes, DS // 10)
 
 
-def test_what_jp_keeps_in_the_silo_alone_stays_there(disk):
+def test_write_keeps_a_silo_only_conversation_out_of_the_workspace(disk):
     disk.write(homes=[disk.silo])
     assert disk.write(LONG, SHORT).folders == (disk.silo / FOLDER,)
     assert not disk.project.exists()
 
 
-def test_what_is_only_in_the_workspace_comes_whole_into_the_silo(disk):
+def test_write_copies_a_workspace_only_folder_into_the_silo(disk):
     disk.write(homes=[disk.project], base_config=b'{"a": 1}\n')
     (disk.project / FOLDER).rename(disk.project / f"{DS}-rusty")
     (disk.project / f"{DS}-rusty/QUERY_MESSAGE.md").write_text("half a thought")
@@ -263,7 +263,7 @@ def test_new_conversation_that_one_place_has_in_part_is_completed_there(disk):
     assert [path.name for path in disk.project.iterdir()] == [RENAMED]
 
 
-def test_a_second_folder_of_the_conversation_goes_to_the_trash_whole(disk):
+def test_write_moves_a_second_folder_of_the_conversation_to_trash(disk):
     for _ in range(2):
         disk.write(homes=[disk.silo])
         twin = disk.silo / f"{DS}-twin"
@@ -345,7 +345,7 @@ def test_write_succeeds_where_folders_cannot_be_synced(disk, monkeypatch):
     assert len(disk.write().folders) == 2
 
 
-def test_the_names_of_real_folders_come_out_of_their_titles():
+def test_make_folder_name_of_real_titles_equals_the_folder_names():
     folders = sorted(path for path in REAL.glob("*") if path.is_dir())
     if not folders:
         pytest.skip("the real workspace is not beside this project")

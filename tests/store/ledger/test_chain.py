@@ -221,7 +221,7 @@ def test_whole_ledger_that_was_made_again_contradicts_a_kept_head():
 
 @pytest.mark.usefixtures("chain")
 @pytest.mark.parametrize("order", [1, -1], ids=["older first", "newer first"])
-def test_each_of_two_kept_heads_of_one_sequence_is_compared(order: int):
+def test_verification_compares_both_kept_heads_of_one_sequence(order: int):
     old_statement = signing.make_statement(sealing.get_head())
     LedgerEntry.objects.all().delete()
     LedgerHead.objects.all().delete()
@@ -263,7 +263,7 @@ def test_purge_covers_only_the_entries_that_it_lists():
     [("", "its text is gone, and no purge is on record"), ("{", "its text was changed")],
     ids=["emptied", "changed"],
 )
-def test_purge_whose_text_is_gone_or_changed_is_named(text: str, problem: str):
+def test_verification_names_a_purge_with_missing_or_changed_text(text: str, problem: str):
     retention.purge_all(clock.now() + timedelta(seconds=1), OPERATOR)
     sealing.seal_entries()
     LedgerEntry.objects.filter(act=Act.PURGED).update(text=text)
@@ -333,7 +333,7 @@ def test_purge_keeps_a_read_whose_time_was_changed():
 
 @pytest.mark.usefixtures("chain")
 @pytest.mark.parametrize("text", ["[]", "{}", "{", '{"act":"read","at":"2020-01-01"}', "[" * 10**5])
-def test_purge_goes_on_behind_entries_that_it_keeps(monkeypatch: pytest.MonkeyPatch, text: str):
+def test_purge_continues_after_entries_that_it_keeps(monkeypatch: pytest.MonkeyPatch, text: str):
     monkeypatch.setattr(retention, "MAX_PURGED_ENTRIES", 2)
     text_hash = ledger_verifier.hash_text(text)
     LedgerEntry.objects.filter(sequence__lte=3).update(text=text, text_hash=text_hash)

@@ -50,7 +50,7 @@ def list_problems() -> list[str]:
     [{}, {"signature": "é"}, {"public_key": "00"}, {"signed_at": None, "public_key": ""}],
     ids=["old signature", "no signature", "no key", "unsigned"],
 )
-def test_nothing_is_chained_behind_a_head_that_was_changed(
+def test_seal_entries_seals_nothing_after_a_changed_head(
     columns: dict[str, Any], caplog: pytest.LogCaptureFixture
 ):
     append_forged_entry().save()

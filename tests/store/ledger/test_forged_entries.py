@@ -73,7 +73,7 @@ def test_forged_purge_covers_no_emptied_entry():
     ]
 
 
-def test_more_forged_entries_than_a_batch_keep_no_entry_from_the_chain(
+def test_seal_entries_seals_entries_after_more_forged_than_a_batch(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(sealing, "BATCH_ENTRIES", 2)

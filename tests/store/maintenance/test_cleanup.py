@@ -51,7 +51,7 @@ def question() -> Inquiry:
     return making.question(making.start_run(making.conversation(making.workspace())))
 
 
-def test_links_go_a_month_after_they_expired(question: Inquiry):
+def test_cleanup_deletes_links_a_month_after_expiry(question: Inquiry):
     person = making.person()
     for number, days in enumerate((31, 29, -1)):
         fields = {"token_hash": str(number), "expires_at": timezone.now() - days * DAY}
@@ -63,7 +63,7 @@ def test_links_go_a_month_after_they_expired(question: Inquiry):
         assert sorted(hashes) == ["1", "2"]
 
 
-def test_notices_go_after_a_month(question: Inquiry):
+def test_cleanup_deletes_notices_after_a_month(question: Inquiry):
     making.settle(question, Answered(True))
     recent_notice = notice(29, question)
     notice(31, question)
@@ -71,7 +71,7 @@ def test_notices_go_after_a_month(question: Inquiry):
     assert list(NotificationDelivery.objects.all()) == [recent_notice]
 
 
-def test_a_notice_stays_while_its_question_or_prompt_waits(question: Inquiry):
+def test_cleanup_keeps_notices_of_open_questions_and_approvals(question: Inquiry):
     """Otherwise people would be told of it again."""
     assert question.run is not None
     prompt = making.prompt(question.run)
@@ -84,7 +84,7 @@ def test_a_notice_stays_while_its_question_or_prompt_waits(question: Inquiry):
     }
 
 
-def test_messages_to_browsers_go_after_a_month_unless_their_question_waits(question: Inquiry):
+def test_cleanup_deletes_push_messages_after_a_month_unless_open(question: Inquiry):
     person, moment = making.person(), timezone.now()
     sign_in = SignIn.objects.create(
         key_hash="browser", data="", expires_at=moment + DAY, seen_at=moment, person=person
@@ -106,7 +106,7 @@ def test_messages_to_browsers_go_after_a_month_unless_their_question_waits(quest
     assert messages[1] == recent
 
 
-def test_a_notice_of_a_mention_stays_until_it_is_seen():
+def test_cleanup_keeps_notices_of_unseen_mentions():
     """Otherwise people would be told of it each month."""
     conversation = making.mirrored_conversation(making.workspace(), ChatRequest("Hello"))
     anchor = JournalEntry.objects.get().anchor
@@ -121,7 +121,7 @@ def test_a_notice_of_a_mention_stays_until_it_is_seen():
     assert [delivery.mention for delivery in NotificationDelivery.objects.all()] == [unseen]
 
 
-def test_a_presence_goes_after_a_day():
+def test_cleanup_deletes_presence_after_a_day():
     home = making.workspace()
     for name, hours in (("dead", 25), ("alive", 1)):
         Presence.objects.create(
@@ -134,7 +134,7 @@ def test_a_presence_goes_after_a_day():
     assert [presence.process for presence in Presence.objects.all()] == ["alive"]
 
 
-def test_lease_of_a_killed_process_goes_after_a_day():
+def test_cleanup_deletes_leases_of_killed_processes_after_a_day():
     for name, hours in (("dead", 25), ("restarting", 1)):
         lease_until = timezone.now() - timedelta(hours=hours)
         TaskLease.objects.create(name=name, holder=name, lease_until=lease_until)
@@ -142,7 +142,7 @@ def test_lease_of_a_killed_process_goes_after_a_day():
     assert [lease.name for lease in TaskLease.objects.all()] == ["restarting"]
 
 
-def test_sessions_go_once_they_expired_or_were_idle():
+def test_cleanup_deletes_expired_and_idle_sessions():
     for name, days_left, idle in (("over", -1, 0), ("idle", 1, 1), ("lasts", 1, 0)):
         moment = timezone.now()
         SignIn.objects.create(
@@ -152,7 +152,7 @@ def test_sessions_go_once_they_expired_or_were_idle():
     assert [sign_in.pk for sign_in in SignIn.objects.all()] == ["lasts"]
 
 
-def test_sessions_go_also_where_the_purge_of_the_ledger_fails(
+def test_cleanup_deletes_sessions_although_the_ledger_purge_fails(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ):
     def fail(*_arguments: Any) -> int:

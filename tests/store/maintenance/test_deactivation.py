@@ -116,7 +116,7 @@ def test_answers_trust_and_roles_of_a_deactivated_person_stay(
     assert ada in [member.person for member in accounts.list_members(home.pk)]
 
 
-def test_a_deactivated_person_is_nobody_to_reach_mention_or_assign(
+def test_deactivated_person_is_not_present_mentionable_or_assignable(
     home: Workspace, ada: Person, ben: Person
 ):
     subject = subjects.load_question(close_question(home))
@@ -185,7 +185,7 @@ def test_new_owner_who_cannot_be_one_changes_nothing(home: Workspace, ada: Perso
     assert accounts.get_role(ada.pk, home.pk) is Role.OWNER
 
 
-def test_a_deactivated_owner_does_not_let_the_last_active_one_go(
+def test_deactivated_owner_does_not_count_beside_the_last_active_one(
     home: Workspace, ada: Person, ben: Person
 ):
     deactivation.deactivate_person(ada)

@@ -56,7 +56,7 @@ def waiting(run: Run, seconds: float | None) -> Inquiry:
         (0.5, 3_600, 0.5),
     ],
 )
-def test_a_questions_own_time_counts_before_the_workspaces(
+def test_question_expiry_overrides_that_of_the_workspace(
     run: Run, of_question: float | None, of_the_workspace: int | None, seconds: float | None
 ):
     inquiry_expiry.set_expiry(home(run), of_the_workspace)
@@ -66,12 +66,12 @@ def test_a_questions_own_time_counts_before_the_workspaces(
     assert row.expires_at == expected
 
 
-def test_a_question_of_another_workspace_knows_nothing_of_it(run: Run):
+def test_set_expiry_does_not_affect_other_workspaces(run: Run):
     inquiry_expiry.set_expiry(making.workspace(), 3_600)
     assert question(run).expires_at is None
 
 
-def test_what_waits_already_is_left_alone_when_an_owner_chooses(run: Run):
+def test_set_expiry_applies_only_to_later_questions(run: Run):
     row = question(run)
     inquiry_expiry.set_expiry(home(run), 60)
     row.refresh_from_db()
@@ -82,7 +82,7 @@ def test_what_waits_already_is_left_alone_when_an_owner_chooses(run: Run):
     assert later_question.expires_at == later_question.asked_at + timedelta(seconds=60)
 
 
-def test_what_is_due_is_open_and_its_time_is_over(run: Run):
+def test_find_expired_returns_open_questions_past_their_time(run: Run):
     expired_question = waiting(run, -1)
     waiting(run, 60)
     waiting(run, None)
@@ -90,7 +90,7 @@ def test_what_is_due_is_open_and_its_time_is_over(run: Run):
     assert inquiry_expiry.find_expired(0, 10) == [expired_question.pk]
 
 
-def test_what_is_due_comes_in_batches_by_key(run: Run):
+def test_find_expired_returns_batches_by_key(run: Run):
     keys = [waiting(run, -1).pk for _ in range(5)]
     assert inquiry_expiry.find_expired(0, 2) == keys[:2]
     assert inquiry_expiry.find_expired(keys[1], 2) == keys[2:4]
@@ -99,7 +99,7 @@ def test_what_is_due_comes_in_batches_by_key(run: Run):
 
 
 @pytest.mark.parametrize("state", RunState)
-def test_what_a_run_that_is_over_has_left_is_not_touched(run: Run, state: RunState):
+def test_find_expired_ignores_questions_of_ended_runs(run: Run, state: RunState):
     row = waiting(run, -1)
     Run.objects.filter(pk=run.pk).update(state=state)
     lives = state in ("queued", "running", "parked")
@@ -112,7 +112,7 @@ def test_a_question_without_a_run_is_not_touched(run: Run):
     assert inquiry_expiry.find_expired(0, 10) == []
 
 
-def test_a_row_that_is_derived_anew_keeps_its_time(run: Run):
+def test_rebuilt_inquiry_row_keeps_its_expiry(run: Run):
     row = question(run, expires_after=90)
     outline = build_outline(journal.read_elements(run.conversation_id))
     assert inquiries.rebuild_rows(run.conversation, outline) == {"open": 1}

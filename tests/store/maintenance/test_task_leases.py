@@ -20,13 +20,13 @@ def holders() -> dict[str, str]:
     return dict(TaskLease.objects.values_list("name", "holder"))
 
 
-def test_one_process_holds_a_duty():
+def test_task_lease_has_one_holder():
     assert task_leases.acquire_or_renew("expiry", "one", 60)
     assert not task_leases.acquire_or_renew("expiry", "two", 60)
     assert holders() == {"expiry": "one"}
 
 
-def test_who_holds_it_may_renew_it():
+def test_task_lease_is_renewed_by_its_holder():
     assert task_leases.acquire_or_renew("expiry", "one", 0)
     assert task_leases.acquire_or_renew("expiry", "one", 60)
     assert TaskLease.objects.filter(lease_until__gt=Now() + timedelta(seconds=50)).exists()
@@ -41,7 +41,7 @@ def test_a_lease_lasts_from_the_databases_now():
     assert lasts.exists()
 
 
-def test_another_takes_over_once_the_lease_is_over():
+def test_task_lease_passes_to_another_process_after_expiry():
     task_leases.acquire_or_renew("expiry", "one", 60)
     lapse()
     assert task_leases.acquire_or_renew("expiry", "two", 60)
@@ -56,13 +56,13 @@ def test_lapsed_lease_is_renewed_where_no_other_took_it():
     assert not task_leases.acquire_or_renew("expiry", "two", 60)
 
 
-def test_each_duty_has_a_holder_of_its_own():
+def test_task_leases_of_two_tasks_have_separate_holders():
     assert task_leases.acquire_or_renew("expiry", "one", 60)
     assert task_leases.acquire_or_renew("notify", "two", 60)
     assert holders() == {"expiry": "one", "notify": "two"}
 
 
-def test_leaving_lets_others_in_at_once():
+def test_released_task_lease_is_free_at_once():
     task_leases.acquire_or_renew("expiry", "one", 60)
     task_leases.acquire_or_renew("notify", "two", 60)
     task_leases.release_all("one")

@@ -33,7 +33,7 @@ def token(question: Inquiry, ada: Person) -> str:
     return answer_links.issue_link(question.pk, ada.pk)
 
 
-def test_a_link_is_kept_hashed_and_looking_uses_nothing_up(token: str, ada: Person):
+def test_answer_link_is_stored_hashed_and_opening_does_not_use_it(token: str, ada: Person):
     assert token not in str(vars(AnswerLink.objects.get()))
     assert len(token) >= 32
     for _ in range(2):
@@ -41,7 +41,7 @@ def test_a_link_is_kept_hashed_and_looking_uses_nothing_up(token: str, ada: Pers
         assert (link.person, link.status, link.can_read) == (ada, LinkStatus.LIVE, True)
 
 
-def test_a_link_that_was_used_settles_nothing_more(token: str):
+def test_used_answer_link_is_closed_and_keeps_its_time(token: str):
     answer_links.mark_used(answer_links.resolve_link(token).key)
     assert answer_links.resolve_link(token).status is LinkStatus.CLOSED
     used_at = AnswerLink.objects.get().used_at
@@ -50,7 +50,7 @@ def test_a_link_that_was_used_settles_nothing_more(token: str):
 
 
 @pytest.mark.parametrize("state", [RunState.DONE, RunState.LOST, RunState.STOPPED])
-def test_a_link_is_over_with_its_run(token: str, state: RunState):
+def test_answer_link_ends_with_its_run(token: str, state: RunState):
     Run.objects.update(state=state)
     assert answer_links.resolve_link(token).status is LinkStatus.CLOSED
 
@@ -61,7 +61,7 @@ def test_a_link_waits_with_a_parked_run(token: str):
 
 
 @pytest.mark.parametrize(("role", "reads"), [(Role.READER, True), (None, False)])
-def test_a_link_of_who_may_not_answer_any_more_is_barred(
+def test_answer_link_is_refused_when_its_person_may_not_answer(
     token: str, question: Inquiry, ada: Person, role: Role | None, reads: bool
 ):
     memberships = Membership.objects.filter(person=ada)
@@ -73,7 +73,7 @@ def test_a_link_of_who_may_not_answer_any_more_is_barred(
     assert (link.status, link.can_read) == (LinkStatus.SETTLED, reads)
 
 
-def test_a_link_lives_for_a_week(token: str):
+def test_answer_link_expires_after_a_week(token: str):
     life = AnswerLink.objects.get().expires_at - clock.now()
     assert timedelta(days=6, hours=23) < life <= timedelta(days=7)
 
@@ -87,7 +87,9 @@ def test_a_link_lives_for_a_week(token: str):
     ],
     ids=["old", "inactive", "unknown"],
 )
-def test_every_bad_link_is_refused_in_the_same_words(token: str, model: Any, values: Any):
+def test_resolve_link_refuses_all_invalid_links_with_equal_text(
+    token: str, model: Any, values: Any
+):
     model.objects.update(**values)
     with pytest.raises(InvalidLink) as error:
         answer_links.resolve_link(token)

@@ -34,7 +34,7 @@ def run() -> Run:
     return making.start_run(making.conversation(home, "A talk"))
 
 
-def test_nothing_is_looked_for_where_nobody_has_an_address(run: Run):
+def test_list_due_without_destinations_takes_one_query_per_channel(run: Run):
     making.question(run)
     with CaptureQueriesContext(
         connection,
@@ -43,7 +43,7 @@ def test_nothing_is_looked_for_where_nobody_has_an_address(run: Run):
     assert len(queries) == len(delivery_channels.CHANNELS)
 
 
-def test_the_cost_of_a_look_does_not_grow_with_what_waits(run: Run):
+def test_list_due_cost_does_not_grow_with_open_questions(run: Run):
     def cost() -> int:
         with CaptureQueriesContext(connection) as queries:
             assert deliveries.list_due(50)
@@ -59,7 +59,7 @@ def test_the_cost_of_a_look_does_not_grow_with_what_waits(run: Run):
 
 
 @pytest.mark.parametrize("state", RunState)
-def test_what_an_unfinished_run_holds_open_is_due(run: Run, state: RunState):
+def test_list_due_has_open_questions_of_unfinished_runs(run: Run, state: RunState):
     address(run)
     making.question(run)
     prompt = making.prompt(run)
@@ -70,7 +70,9 @@ def test_what_an_unfinished_run_holds_open_is_due(run: Run, state: RunState):
 
 @pytest.mark.parametrize(("seconds_late", "due_count"), [(-30, 0), (1, 1)])
 @pytest.mark.parametrize("delay", [0, 60, 86_400])
-def test_an_address_waits_its_own_delay(run: Run, delay: int, seconds_late: int, due_count: int):
+def test_list_due_waits_the_delay_of_each_destination(
+    run: Run, delay: int, seconds_late: int, due_count: int
+):
     address(run, delay)
     making.question(run)
     Inquiry.objects.update(asked_at=timezone.now() - timedelta(seconds=delay + seconds_late))
@@ -93,7 +95,7 @@ def test_a_question_of_an_unknown_kind_is_due_without_its_text(run: Run):
     assert (notification.is_secret, notification.text) == (False, "")
 
 
-def test_a_label_is_who_asks_and_a_tool_who_waits(run: Run):
+def test_due_notification_names_the_asker_or_the_waiting_tool(run: Run):
     address(run)
     making.question(run)
     Inquiry.objects.update(label="Deployment")
@@ -104,13 +106,13 @@ def test_a_label_is_who_asks_and_a_tool_who_waits(run: Run):
     assert (second.asker, second.approval_kind) == ("vault", ApprovalKind.DELIVER)
 
 
-def test_no_address_shows_in_a_representation(run: Run):
+def test_delivery_repr_hides_the_address(run: Run):
     address(run)
     making.question(run)
     assert "ntfy" not in repr(deliveries.list_due(10))
 
 
-def test_an_address_with_much_to_be_told_leaves_room_for_others(run: Run):
+def test_list_due_leaves_room_beside_a_destination_with_many_due(run: Run):
     first, second = address(run), address(run)
     for _ in range(3 * delivery_channels.MAX_PER_DESTINATION):
         making.question(run)
@@ -126,7 +128,7 @@ def test_an_address_with_much_to_be_told_leaves_room_for_others(run: Run):
     assert len(deliveries.list_due(3)) == 3
 
 
-def test_an_address_with_much_that_is_older_leaves_room_too(run: Run):
+def test_list_due_leaves_room_beside_a_destination_with_older_due(run: Run):
     address(run)
     for _ in range(3 * delivery_channels.MAX_PER_DESTINATION):
         making.question(run)
@@ -184,7 +186,7 @@ def test_claim_of_an_approval_records_no_link(run: Run):
     assert not LedgerEntry.objects.filter(act=Act.ANSWER_LINK_ISSUED).exists()
 
 
-def test_a_failure_stands_on_its_notice(run: Run):
+def test_record_failure_stores_the_problem_on_the_delivery(run: Run):
     address(run)
     making.question(run)
     claimed = deliveries.claim_delivery(deliveries.list_due(10)[0])
@@ -217,7 +219,7 @@ def test_list_due_leaves_out_a_question_that_its_person_snoozed(run: Run):
 
 
 @pytest.mark.parametrize("subject", ["question", "approval"])
-def test_claim_delivery_of_what_a_person_is_on_since_is_none(run: Run, subject: str):
+def test_claim_delivery_of_a_question_since_claimed_returns_none(run: Run, subject: str):
     address(run)
     row: Any = making.question(run) if subject == "question" else making.prompt(run)
     claim: Any = claims.claim_question if subject == "question" else claims.claim_approval

@@ -26,7 +26,7 @@ def test_an_address_is_kept_and_removed(ada: Person, home: Workspace):
     assert destinations.list_destinations(ada.pk) == []
 
 
-def test_an_address_of_somebody_else_is_as_good_as_none(ada: Person, home: Workspace):
+def test_destination_of_another_person_is_not_accessible(ada: Person, home: Workspace):
     destination = destinations.add_destination(ada.pk, home.pk, "ntfy://topic", 60)
     eve = making.person("eve", Role.OWNER, home)
     assert destinations.list_destinations(eve.pk) == []
@@ -38,7 +38,7 @@ def test_an_address_of_somebody_else_is_as_good_as_none(ada: Person, home: Works
     assert NotificationDestination.objects.exists()
 
 
-def test_no_address_is_kept_where_its_person_may_not_answer(ada: Person, home: Workspace):
+def test_add_destination_refuses_a_workspace_without_answering_role(ada: Person, home: Workspace):
     other_home = making.workspace()
     Membership.objects.create(person=ada, workspace=other_home, role=Role.READER)
     for key in (other_home.pk, making.workspace().pk, 10**6):
@@ -62,7 +62,7 @@ def test_a_person_has_a_bounded_number_of_addresses(ada: Person, home: Workspace
         destinations.add_destination(ada.pk, home.pk, "ntfy://more", 60)
 
 
-def test_why_a_message_failed_is_kept_until_one_arrives(ada: Person, home: Workspace):
+def test_destination_problem_is_kept_until_a_delivery_succeeds(ada: Person, home: Workspace):
     destination = destinations.add_destination(ada.pk, home.pk, "ntfy://topic", 60)
     destinations.record_problem(destination.pk, "x\0" * 400)
     destination.refresh_from_db()

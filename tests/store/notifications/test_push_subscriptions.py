@@ -38,7 +38,7 @@ def test_a_gone_browser_that_is_turned_on_again_gets_nothing_once_more(db: None)
     assert [due.inquiry_id for due in deliveries.list_due(10)] == [later.pk]
 
 
-def test_a_shared_browser_belongs_to_who_turned_it_on_last(db: None):
+def test_push_subscription_belongs_to_the_last_person_who_enabled_it(db: None):
     home = making.workspace("Garden")
     subscription = PushService().make_subscription()
     people = [making.person(name, Role.RESPONDER, home) for name in ("ada", "grace")]

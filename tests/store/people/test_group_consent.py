@@ -29,7 +29,7 @@ from tests.store.people.grouping import act_as, find_row, give, join, make_group
 pytestmark = pytest.mark.django_db
 
 
-def test_role_of_a_group_lets_nobody_in_before_they_accept(
+def test_group_role_gives_access_only_after_acceptance(
     group: Group, ada: Person, orchard: Workspace
 ):
     give(group, orchard, Role.RESPONDER)
@@ -38,7 +38,7 @@ def test_role_of_a_group_lets_nobody_in_before_they_accept(
     assert accounts.get_role(ada.pk, orchard.pk) == Role.RESPONDER
 
 
-def test_adding_a_person_lets_them_in_nowhere_before_they_accept(
+def test_added_person_gets_group_roles_only_after_acceptance(
     group: Group, owner: Person, home: Workspace, orchard: Workspace
 ):
     give(group, orchard, Role.RESPONDER)
@@ -58,9 +58,7 @@ def test_role_counts_at_once_for_a_person_who_is_in_the_workspace(
     assert accounts.get_role(ada.pk, home.pk) == Role.READER
 
 
-def test_accepted_group_lets_in_by_its_later_roles_too(
-    group: Group, ada: Person, orchard: Workspace
-):
+def test_accepted_group_gives_access_by_later_roles(group: Group, ada: Person, orchard: Workspace):
     join(group, ada)
     give(group, orchard, Role.READER)
     assert accounts.get_role(ada.pk, orchard.pk) == Role.READER
@@ -92,7 +90,7 @@ def test_person_leaves_a_group_that_they_joined(group: Group, ada: Person, orcha
     assert accounts.get_role(ada.pk, orchard.pk) is None
 
 
-def test_last_owner_cannot_leave_the_group_that_makes_them_one(
+def test_group_that_makes_the_last_owner_cannot_be_left(
     group: Group, ada: Person, orchard: Workspace, owner: Person
 ):
     give(group, orchard, Role.OWNER)
@@ -105,7 +103,7 @@ def test_last_owner_cannot_leave_the_group_that_makes_them_one(
     assert accounts.get_role(ada.pk, orchard.pk) == Role.OWNER
 
 
-def test_nobody_accepts_or_leaves_for_another(
+def test_group_membership_is_accepted_or_left_only_by_its_person(
     group: Group, ada: Person, orchard: Workspace, owner: Person
 ):
     give(group, orchard, Role.READER)
@@ -133,7 +131,7 @@ def test_group_that_ended_meanwhile_is_not_accepted(
     assert accounts.get_role(ada.pk, orchard.pk) is None
 
 
-def test_group_without_consent_keeps_nobody_in_a_workspace(
+def test_unaccepted_group_does_not_keep_a_membership(
     group: Group, ada: Person, orchard: Workspace, owner: Person
 ):
     """Ada is there by one group that she accepted; another, which she did not, adds to that."""
@@ -146,7 +144,7 @@ def test_group_without_consent_keeps_nobody_in_a_workspace(
     assert accounts.get_role(ada.pk, orchard.pk) is None
 
 
-def test_accepting_ends_what_others_made_for_the_person(
+def test_accept_group_ends_links_made_by_others(
     group: Group, ada: Person, home: Workspace, orchard: Workspace
 ):
     give(group, orchard, Role.READER)
@@ -240,7 +238,7 @@ def test_entry_of_an_invited_person_names_no_group_that_adds_nothing(
     assert json.loads(entry.text)["details"] == {"person": "Ada", "role": "auditor"}
 
 
-def test_people_who_have_not_joined_are_listed_by_workspace(
+def test_list_pending_people_lists_people_by_workspace(
     group: Group, ada: Person, home: Workspace, orchard: Workspace
 ):
     give(group, home, Role.READER)
@@ -266,9 +264,7 @@ def test_queries_of_a_role_do_not_grow_with_the_people_who_wait(
     assert counts == [counts[0]] * 4
 
 
-def test_members_are_read_once_for_all_whom_a_role_lets_in(
-    group: Group, home: Workspace, orchard: Workspace
-):
+def test_give_role_reads_workspace_members_once(group: Group, home: Workspace, orchard: Workspace):
     people = [making.person(f"joiner{number}", Role.READER, home) for number in range(3)]
     for person in people:
         group_members.add_person(group, person, act_as())
@@ -281,7 +277,7 @@ def test_members_are_read_once_for_all_whom_a_role_lets_in(
     assert [query["sql"] for query in queries].count(members) == 1
 
 
-def test_people_whom_a_role_lets_in_do_not_look_like_each_other(
+def test_give_role_refuses_lookalike_members_of_the_group(
     group: Group, ada: Person, home: Workspace, orchard: Workspace
 ):
     Membership.objects.filter(person=ada).delete()

@@ -30,7 +30,7 @@ def group(group: Group, ada: Person) -> Group:
     return group
 
 
-def test_group_lets_its_people_in_and_out_again(group: Group, ada: Person, orchard: Workspace):
+def test_group_role_gives_and_removes_access(group: Group, ada: Person, orchard: Workspace):
     give(group, orchard, Role.RESPONDER)
     assert accounts.get_role(ada.pk, orchard.pk) == Role.RESPONDER
     groups.take_role(group, orchard, act_as())
@@ -58,7 +58,7 @@ def test_role_of_the_group_adds_to_the_own_one(
     assert accounts.get_role(member.person_id, home.pk) == own_role
 
 
-def test_own_role_that_changes_keeps_what_the_group_gives(group: Group, home: Workspace):
+def test_changed_direct_role_keeps_the_group_role(group: Group, home: Workspace):
     give(group, home, Role.AUDITOR)
     member = Membership.objects.get(person__username="ada")
     assert accounts.change_role(member, Role.READER) == Role.AUDITOR
@@ -92,7 +92,7 @@ def test_member_by_a_group_is_taken_out_of_the_group_first(group: Group, orchard
     assert accounts.get_role(member.person_id, orchard.pk) is None
 
 
-def test_last_owner_cannot_lose_the_role_by_a_group(
+def test_group_changes_cannot_remove_the_last_owner(
     group: Group, ada: Person, orchard: Workspace, owner: Person
 ):
     give(group, orchard, Role.OWNER)
@@ -108,7 +108,7 @@ def test_last_owner_cannot_lose_the_role_by_a_group(
     assert accounts.get_role(ada.pk, orchard.pk) == Role.OWNER
 
 
-def test_only_owners_of_all_its_workspaces_manage_a_group(
+def test_group_is_managed_only_by_owners_of_all_its_workspaces(
     group: Group, owner: Person, home: Workspace, orchard: Workspace
 ):
     other_owner = making.person("olga", Role.OWNER, home)
@@ -120,7 +120,7 @@ def test_only_owners_of_all_its_workspaces_manage_a_group(
     assert [summary.group for summary in groups.list_managed(owner.pk)] == [group]
 
 
-def test_maker_who_owns_no_workspace_of_it_any_more_manages_it_no_more(
+def test_group_maker_without_an_owned_workspace_cannot_manage_it(
     group: Group, owner: Person, home: Workspace
 ):
     give(group, home, Role.READER)
@@ -183,7 +183,7 @@ def test_person_who_is_in_the_group_already_is_no_entry(group: Group, ada: Perso
     assert LedgerEntry.objects.latest("pk").pk == last_key
 
 
-def test_letting_somebody_in_ends_links_that_another_owner_made(
+def test_group_role_ends_links_made_by_another_owner(
     group: Group, ada: Person, owner: Person, home: Workspace, orchard: Workspace
 ):
     other_owner = making.person("olga", Role.OWNER, home)
@@ -204,7 +204,7 @@ def test_name_that_looks_like_that_of_a_member_keeps_a_person_out(
     assert accounts.get_role(ada.pk, orchard.pk) is None
 
 
-def test_each_role_that_a_group_gives_is_an_entry_that_names_it(
+def test_group_role_changes_are_ledger_entries_that_name_the_group(
     group: Group, ada: Person, orchard: Workspace
 ):
     last_key = LedgerEntry.objects.latest("pk").pk

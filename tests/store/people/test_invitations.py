@@ -29,7 +29,7 @@ def sign_in(person: Person) -> str:
     return str(client.session.session_key)
 
 
-def test_invite_makes_nobody_a_member(home: Workspace, owner: Person):
+def test_create_invitation_creates_no_person_and_no_membership(home: Workspace, owner: Person):
     people = Person.objects.count()
     token = invitations.create_invitation(home, "eve", Role.READER, owner)
     assert (Person.objects.count(), Membership.objects.count()) == (people, 1)
@@ -71,9 +71,7 @@ def test_take_ends_every_other_sign_in_and_link(home: Workspace, owner: Person):
 
 
 @pytest.mark.parametrize("reason", ["old", "withdrawn", "demoted", "inactive", "unknown", "empty"])
-def test_take_of_what_is_no_invitation_any_more_is_refused(
-    home: Workspace, owner: Person, reason: str
-):
+def test_take_of_an_ended_invitation_is_refused(home: Workspace, owner: Person, reason: str):
     """An owner who was removed cannot come back by an invitation of their own."""
     making.person("second", Role.OWNER, home)
     token = invitations.create_invitation(home, "eve", Role.READER, owner)

@@ -17,7 +17,7 @@ def test_a_person_is_found_by_key():
     assert PersonBackend().get_user(person.pk) == person
 
 
-def test_nobody_is_found_who_is_inactive_or_was_deleted():
+def test_get_user_of_an_inactive_or_deleted_person_returns_none():
     person = making.person("ada")
     person.is_active = False
     person.save()

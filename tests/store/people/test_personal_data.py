@@ -52,7 +52,7 @@ def answer(home: Workspace, person: Person) -> Inquiry:
     return row
 
 
-def test_each_column_that_names_a_person_is_in_a_section():
+def test_data_sections_cover_all_columns_that_reference_people():
     named = {
         (model.__name__, field.name)
         for model in apps.get_app_config("store").get_models()
@@ -94,9 +94,7 @@ def test_file_of_a_person_holds_nothing_of_another(home: Workspace, ada: Person)
     }
 
 
-def test_what_others_wrote_is_left_out_once_the_person_may_not_read_it(
-    home: Workspace, ada: Person
-):
+def test_data_file_omits_unreadable_content_of_other_people(home: Workspace, ada: Person):
     answer(home, ada)
     Membership.objects.filter(person=ada).delete()
     text = make_file(ada)

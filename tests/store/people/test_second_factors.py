@@ -42,7 +42,7 @@ def test_twenty_wrong_codes_at_once_lock_once():
 
 
 @pytest.mark.parametrize("method", ["app code", "recovery code"])
-def test_of_twenty_uses_of_one_code_one_counts(method: str):
+def test_check_code_accepts_one_of_twenty_concurrent_uses(method: str):
     person = making.person("ada")
     secret, codes = set_up(person)
     code = make_code(secret, 1) if method == "app code" else codes[0]

@@ -35,7 +35,7 @@ def test_save_keeps_the_hash_of_the_key_alone():
     assert SessionStore(row.key_hash).load() == {}, "the hash opens nothing"
 
 
-def test_find_live_finds_the_person_of_signed_data_alone(settings: Any):
+def test_find_live_returns_only_the_person_of_the_signed_data(settings: Any):
     person, other = making.person(), making.person()
     key = begin(person)
     assert (row := sessions.find_live(key)) is not None
@@ -120,7 +120,7 @@ def test_end_all_spares_one_session_and_other_people():
     assert [session.is_current for session in sessions.list_open(ada.pk, kept_key)] == [True]
 
 
-def test_list_live_leaves_out_what_is_over_and_who_is_inactive():
+def test_list_live_excludes_expired_sessions_and_inactive_people():
     ada, eve = making.person(), making.person()
     keys = {sessions.hash_key(begin(person)): person.pk for person in (ada, eve, ada)}
     Person.objects.filter(pk=eve.pk).update(is_active=False)

@@ -5,7 +5,7 @@ import pytest
 from tests.store.postgresql.parts import CORE, ENGINE, QUERIES, RACES, REST, ROOT, STORE
 
 
-def test_each_module_that_depends_on_the_engine_has_a_part():
+def test_modules_that_depend_on_the_engine_are_in_a_part():
     modules = [
         str(path.relative_to(STORE))
         for path in STORE.rglob("*.py")
@@ -15,7 +15,7 @@ def test_each_module_that_depends_on_the_engine_has_a_part():
 
 
 @pytest.mark.parametrize("tests", [CORE, QUERIES.tests, RACES.tests, *REST.values()])
-def test_each_part_names_tests_that_exist(tests: tuple[str, ...]):
+def test_parts_name_existing_tests(tests: tuple[str, ...]):
     for file, _, name in (test.partition("::") for test in tests):
         assert (ROOT / file).exists()
         assert not name or f"def {name}(" in (ROOT / file).read_text()

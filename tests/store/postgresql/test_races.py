@@ -9,5 +9,5 @@ from tests.store.postgresql import parts
 
 
 @pytest.mark.proof
-def test_races_hold_on_postgresql(postgres: Cluster, tmp_path: Path):
+def test_race_tests_pass_on_postgresql(postgres: Cluster, tmp_path: Path):
     parts.run_tests(parts.RACES.tests, postgres, tmp_path)

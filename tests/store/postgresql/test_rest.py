@@ -10,5 +10,5 @@ from tests.store.postgresql import parts
 
 @pytest.mark.proof
 @pytest.mark.parametrize("part", parts.REST)
-def test_the_rest_holds_on_postgresql(postgres: Cluster, tmp_path: Path, part: str):
+def test_remaining_store_tests_pass_on_postgresql(postgres: Cluster, tmp_path: Path, part: str):
     parts.run_tests(parts.REST[part], postgres, tmp_path)

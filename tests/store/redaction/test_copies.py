@@ -71,7 +71,7 @@ def test_reason_may_have_words_of_an_events_form(conversation: Conversation, ada
     ],
     ids=["text", "default", "context", "option", "description", "in-option", "key-of-option"],
 )
-def test_each_part_of_a_question_goes_from_its_copies(
+def test_redaction_removes_parts_of_a_question_from_copies(
     home: Workspace, ada: Person, question: InquiryQuestion
 ):
     asked = InquiryRequest("c.q.1", InquirySource.for_tool("vault"), question)
@@ -85,7 +85,7 @@ def test_each_part_of_a_question_goes_from_its_copies(
     assert not has_secret(dump_tables(), CANARY)
 
 
-def test_keys_of_a_calls_arguments_go_from_their_copies(home: Workspace, ada: Person):
+def test_redaction_removes_argument_keys_of_a_call_from_copies(home: Workspace, ada: Person):
     arguments = {"edits": [{CANARY: 1}, {"hunterpass": 2}]}
     conversation = making.mirrored_conversation(home, ToolCallRequest("c", "vault", arguments))
     comment = threads.add_comment(
@@ -112,7 +112,7 @@ def test_keys_of_a_decision_itself_stay(home: Workspace, ada: Person, strings: t
 
 
 @pytest.mark.parametrize("strings", [(), (CANARY,)], ids=["whole", "strings"])
-def test_beginning_of_a_secret_goes_from_texts_that_were_cut_in_it(
+def test_redaction_removes_the_start_of_a_secret_from_cut_texts(
     home: Workspace, ada: Person, strings: tuple[str, ...]
 ):
     run = making.start_run(making.conversation(home, f"{'x' * 52}{CANARY}"[:60]))

@@ -145,7 +145,7 @@ def test_title_stays_redacted_where_a_reason_was_redacted_later(tmp_path: Path, 
     assert Conversation.objects.get().title == redacted_title
 
 
-def test_kept_id_goes_once_it_is_edited_in_the_conversations_file(tmp_path: Path, ada: Person):
+def test_redaction_kept_id_is_removed_once_edited_in_the_file(tmp_path: Path, ada: Person):
     kinds: list[EventKind] = [ChatRequest(CANARY), ToolCallRequest(f"call-{CANARY}", "vault", {})]
     making.write_folder(tmp_path, "17000000000-a-talk", stream(*kinds))
     mirror.mirror_workspace(tmp_path)

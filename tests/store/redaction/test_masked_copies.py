@@ -71,7 +71,7 @@ def test_masked_title_stays_redacted_when_jp_adds_an_event(
     assert not has_secret(dump_tables(), AWS_KEY)
 
 
-def test_other_masks_of_a_redacted_title_stay_when_jp_adds_an_event(tmp_path: Path, ada: Person):
+def test_redacted_title_keeps_its_other_masks_when_jp_adds_an_event(tmp_path: Path, ada: Person):
     file_title = f"Use {AWS_KEY}, PIN 4711 or {OTHER_KEY[:9]}…"
     asked = ChatRequest(f"Use {AWS_KEY}, PIN 4711 or {OTHER_KEY}")
     conversation = mirror_conversation(tmp_path, file_title, asked)
@@ -102,7 +102,7 @@ def test_title_whose_mask_was_cut_stays_redacted(tmp_path: Path, ada: Person, le
 
 
 @pytest.mark.parametrize("end", ["", "\nPlease", " and look it up, please, and say so" * 6])
-def test_all_content_of_a_message_goes_from_its_masked_titles(
+def test_redact_message_removes_its_content_from_masked_titles(
     home: Workspace, ada: Person, end: str
 ):
     text = f"Log in with {AWS_KEY} to Berta's, {CANARY}{end}"
@@ -117,7 +117,7 @@ def test_all_content_of_a_message_goes_from_its_masked_titles(
     assert [text for text in ("Berta", CANARY, AWS_KEY) if has_secret(tables, text)] == []
 
 
-def test_all_content_of_a_message_goes_from_a_title_that_cuts_its_secret(
+def test_redact_message_removes_its_content_from_a_title_cut_in_a_secret(
     home: Workspace, ada: Person
 ):
     text = f"Look up Berta's, {CANARY}, and then log in by {AWS_KEY}, please"
@@ -131,7 +131,7 @@ def test_all_content_of_a_message_goes_from_a_title_that_cuts_its_secret(
     assert not has_secret(dump_tables(), CANARY)
 
 
-def test_string_of_a_message_goes_from_its_masked_titles(home: Workspace, ada: Person):
+def test_redact_string_of_a_message_removes_it_from_masked_titles(home: Workspace, ada: Person):
     conversation = making.mirrored_conversation(
         home, ChatRequest(f"Log in with {AWS_KEY}, {CANARY}")
     )
@@ -158,7 +158,7 @@ def masked_call(home: Workspace) -> Conversation:
     return conversation
 
 
-def test_all_content_of_a_call_goes_from_its_masked_approval(
+def test_redact_call_removes_its_content_from_the_masked_approval(
     masked_call: Conversation, ada: Person
 ):
     redact(masked_call, ada, anchor_at(masked_call, 0))
@@ -174,7 +174,9 @@ def test_all_content_of_a_call_goes_from_its_masked_approval(
     assert not has_secret(dump_tables(), CANARY)
 
 
-def test_string_of_a_call_goes_from_its_masked_approval(masked_call: Conversation, ada: Person):
+def test_redact_string_of_a_call_removes_it_from_the_masked_approval(
+    masked_call: Conversation, ada: Person
+):
     mask = SuspectedSecret.objects.all()[0].marker
     redact(masked_call, ada, anchor_at(masked_call, 0), CANARY)
     said = f"open it with {mask}, {MARKER}"

@@ -74,7 +74,7 @@ def test_number_alone_in_an_event_is_found_there(home: Workspace, ada: Person, e
     assert not has_secret(dump_tables(), str(PIN))
 
 
-def test_option_that_is_a_number_goes_from_question_and_answer(home: Workspace, ada: Person):
+def test_redacted_number_option_is_removed_from_question_and_answer(home: Workspace, ada: Person):
     options = Select((Option(PIN), Option(2)))
     question = InquiryQuestion("Which?", options, default=PIN)
     asked = InquiryRequest("c.q.1", InquirySource.for_tool("vault"), question)
@@ -97,7 +97,9 @@ def test_numbers_of_jpwebs_own_note_stay_numbers(home: Workspace, ada: Person):
 
 
 @pytest.mark.parametrize("strings", [(), (str(PIN),)], ids=["whole", "strings"])
-def test_number_goes_from_copies_of_a_call(home: Workspace, ada: Person, strings: tuple[str, ...]):
+def test_redacted_number_is_removed_from_copies_of_a_call(
+    home: Workspace, ada: Person, strings: tuple[str, ...]
+):
     conversation = making.mirrored_conversation(home, CALL)
     approval = decide(conversation, arguments={"pin": PIN, "tries": 3})
     run = making.start_run(making.conversation(home))

@@ -39,7 +39,7 @@ def test_element_that_is_nested_deeply_is_replaced_in_its_text(depth: int):
     assert SECRET not in whole.raw
 
 
-def test_half_of_a_character_stays_escaped_beside_what_is_replaced():
+def test_lone_surrogate_stays_escaped_beside_a_replacement():
     element = wire.read_element(f'{{"type": "chat_response", "message": "{SECRET} \\ud800"}}')
     replaced = replacement.replace_in_element(element, [SECRET], MARKER).element
     assert f"{MARKER} \\ud800".encode() in replaced.raw.encode()

@@ -36,7 +36,7 @@ def test_review_of_the_assignee_ends_the_assignment(desk: ReviewDesk):
     assert assignments.find_assignee(subject) is None
 
 
-def test_only_auditors_of_the_workspace_are_assigned(desk: ReviewDesk):
+def test_assign_accepts_only_auditors_of_the_workspace(desk: ReviewDesk):
     subject, actor = load(desk.close()), Actor.from_person(desk.ben)
     assert assignments.list_assignable(subject) == [desk.ada, desk.ben, desk.cleo]
     for person in (desk.rita, making.person("outsider")):

@@ -145,7 +145,7 @@ def test_export_reads_every_decision_once_while_the_roles_stay(
         next(broken_pages)
 
 
-def test_other_workspaces_and_lower_roles_show_nothing(auditor: Person, run: Run):
+def test_decisions_of_other_workspaces_or_lower_roles_are_hidden(auditor: Person, run: Run):
     home = run.conversation.workspace
     assert list_all(making.person("eve", Role.AUDITOR, making.workspace())) == []
     assert list_all(making.person("ann", Role.RESPONDER, home)) == []
@@ -153,7 +153,7 @@ def test_other_workspaces_and_lower_roles_show_nothing(auditor: Person, run: Run
     assert len(list_all(auditor, workspace=home.pk)) == 12
 
 
-def test_more_decisions_take_no_more_queries(auditor: Person, run: Run):
+def test_decisions_page_queries_do_not_grow_with_decisions(auditor: Person, run: Run):
     def count() -> int:
         with CaptureQueriesContext(connection) as captured:
             decisions.list_page(auditor.pk, DecisionFilters(), None)
@@ -198,7 +198,7 @@ def test_forged_rows_among_decisions_hide_none_of_them(
 
 
 @pytest.mark.usefixtures("few_parameters")
-def test_more_forged_rows_than_parameters_break_no_page_and_no_export(auditor: Person, run: Run):
+def test_decisions_page_survives_more_forged_rows_than_parameters(auditor: Person, run: Run):
     rows, filters = list_all(auditor), DecisionFilters(kind="review")
     forge_reviews(run, MAX_PARAMETERS + 1)
     assert list_all(auditor) == rows

@@ -92,7 +92,9 @@ def test_open_questions_are_counted_by_age_beyond_the_sample(
     assert (sample.is_limited, sample.rows.count()) == (True, 1)
 
 
-def test_charts_count_what_the_person_audits(auditor: Person, conversations: list[Conversation]):
+def test_charts_count_questions_of_audited_workspaces(
+    auditor: Person, conversations: list[Conversation]
+):
     demo, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     Membership.objects.create(person=auditor, workspace=demo, role=Role.AUDITOR)
     save_inquiry(conversations[0], asker="seen")

@@ -92,7 +92,7 @@ def test_pages_of_an_order_have_each_question_once_in_it(auditor: Person, name: 
 
 
 @pytest.mark.parametrize("name", SORT_COLUMNS)
-def test_page_that_begins_with_a_row_goes_on_in_its_order(auditor: Person, name: str):
+def test_inquiry_page_from_a_row_continues_in_its_order(auditor: Person, name: str):
     for is_descending in (True, False):
         order = Order(name, is_descending)
         keys = [row.pk for row in list_all(auditor, order)]

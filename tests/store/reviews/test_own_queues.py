@@ -12,7 +12,7 @@ from tests.store import making
 from tests.store.reviews.desk import DECLINED, ReviewDesk, load, send
 
 
-def test_own_queues_have_what_is_assigned_and_what_an_owner_decides(
+def test_own_queues_have_assigned_and_escalated_reviews(
     desk: ReviewDesk, django_assert_max_num_queries: Any
 ):
     olga = making.person("olga", Role.OWNER, desk.home)

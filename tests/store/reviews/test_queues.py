@@ -135,7 +135,7 @@ def test_cost_of_queues_does_not_grow_with_conversations(
     assert len(queue.left) == 12
 
 
-def test_own_decision_is_left_for_others(desk: ReviewDesk):
+def test_reviewers_own_decision_is_left_for_other_reviewers(desk: ReviewDesk):
     desk.close(DECLINED, making.decider(desk.ada))
     counts = {
         person.username: len(queues.load_queues(person.pk).queues["cancelled"].left)
@@ -144,7 +144,7 @@ def test_own_decision_is_left_for_others(desk: ReviewDesk):
     assert counts == {"ada": 0, "ben": 1}
 
 
-def test_own_conversation_is_left_and_free_for_others(desk: ReviewDesk):
+def test_reviewers_own_conversation_is_left_for_other_reviewers(desk: ReviewDesk):
     desk.require_two()
     desk.close(by=making.decider(desk.ben))
     desk.conversation.refresh_from_db()
@@ -282,7 +282,7 @@ def test_item_that_left_its_queue_keeps_its_place(desk: ReviewDesk, name: str):
     assert [item and item.inquiry_id for item in following] == [rows[0].pk, rows[2].pk]
 
 
-def test_of_two_people_who_take_the_next_item_each_gets_another(desk: ReviewDesk):
+def test_reserve_next_gives_two_people_different_items(desk: ReviewDesk):
     for _ in range(2):
         desk.close(DECLINED)
     queue = queues.load_queues(desk.ada.pk).queues["cancelled"]
@@ -339,7 +339,7 @@ def test_escalated_question_waits_for_an_owner(desk: ReviewDesk, count: int):
     assert item.state == ReviewState.ESCALATED
 
 
-def test_change_does_not_end_what_was_escalated(desk: ReviewDesk):
+def test_change_of_a_conversation_keeps_its_escalation(desk: ReviewDesk):
     olga = making.person("olga", Role.OWNER, desk.home)
     subject = subjects.load_conversation(Conversation.objects.get())
     send(subject, desk.ada, Verdict.ESCALATE, "Look.")
@@ -364,14 +364,14 @@ def test_owner_who_escalated_leaves_it_to_another_owner(desk: ReviewDesk):
     assert list_keys(desk, "escalated") == []
 
 
-def test_redaction_does_not_end_what_was_escalated(desk: ReviewDesk):
+def test_redaction_of_a_question_keeps_its_escalation(desk: ReviewDesk):
     olga, row = making.person("olga", Role.OWNER, desk.home), desk.close()
     send(load(row), desk.ada, Verdict.ESCALATE, "Look.")
     derived_columns.mark_unreviewed(row.conversation, [row.position])
     assert len(queues.load_queues(olga.pk).queues["escalated"].left) == 1
 
 
-def test_reviewer_takes_back_what_they_escalated_of_an_earlier_version(desk: ReviewDesk):
+def test_reviewer_withdraws_an_escalation_of_an_earlier_version(desk: ReviewDesk):
     olga = making.person("olga", Role.OWNER, desk.home)
     subject = subjects.load_conversation(Conversation.objects.get())
     send(subject, desk.ada, Verdict.ESCALATE, "Look.")

@@ -110,7 +110,7 @@ def test_second_reviewer_is_another_person(desk: ReviewDesk):
         send(subject, desk.cleo)
 
 
-def test_first_of_two_reviews_is_hidden_from_all_but_its_reviewer(desk: ReviewDesk):
+def test_first_of_two_reviews_is_visible_only_to_its_reviewer(desk: ReviewDesk):
     desk.require_two()
     row = desk.close()
     subject = load(row)
@@ -151,7 +151,7 @@ def test_setting_does_not_disclose_a_first_review(desk: ReviewDesk):
     assert shown.is_hidden
 
 
-def test_later_review_is_told_whose_review_stands(desk: ReviewDesk):
+def test_later_review_is_refused_and_names_the_existing_reviewer(desk: ReviewDesk):
     subject = load(desk.close())
     send(subject, desk.ada, Verdict.FINE)
     with pytest.raises(ReviewRefused, match=r"Ada reviewed this while .* as the second review"):
@@ -183,7 +183,7 @@ def test_changed_event_makes_earlier_reviews_outdated(desk: ReviewDesk):
     assert send(load(row), desk.ada, Verdict.WRONG, "Changed.").round == 1
 
 
-def test_conversation_that_grew_is_reviewed_anew(desk: ReviewDesk):
+def test_grown_conversation_needs_a_new_review(desk: ReviewDesk):
     desk.conversation.refresh_from_db()
     subject = subjects.load_conversation(desk.conversation)
     send(subject, desk.ada)
@@ -234,7 +234,7 @@ def test_states_of_many_questions_take_one_query(desk: ReviewDesk, django_assert
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_reviews_sent_at_once_one_stands():
+def test_concurrent_reviews_of_a_question_keep_one():
     desk = ReviewDesk()
     subject = load(desk.close())
     people = (desk.ada, desk.ben, desk.cleo)

@@ -46,13 +46,15 @@ def test_counts_up_to_the_limit_are_exact(
     assert count(auditor, outcome="open") == {"open": (1, False)}
 
 
-def test_beyond_the_limit_each_state_has_its_own(auditor: Person, monkeypatch: pytest.MonkeyPatch):
+def test_state_counts_beyond_the_limit_are_per_state(
+    auditor: Person, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(state_counts, "MAX_COUNTED_ROWS", 6)
     assert count(auditor) == {"open": (1, False), "answered": (6, True)}
     assert count(auditor, outcome="answered") == {"answered": (6, True)}
 
 
-def test_of_a_filter_beyond_the_limit_every_number_may_be_too_small(
+def test_state_counts_of_a_filter_beyond_the_limit_are_lower_bounds(
     auditor: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(state_counts, "MAX_COUNTED_ROWS", 2)

@@ -81,7 +81,7 @@ def test_process_that_ended_for_certain_counts_at_once(run: Run):
     assert fresh(run).death_count == 1
 
 
-def test_progress_forgives_the_holders_that_let_go(run: Run):
+def test_progress_clears_the_expired_holders_of_a_run(run: Run):
     heartbeats.record_heartbeat(making.HOLDER)
     let_run_out(run, making.HOLDER)
     runs.recover_expired(LEASE_SECONDS)

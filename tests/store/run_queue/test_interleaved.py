@@ -142,7 +142,7 @@ class Lives(RuleBasedStateMachine):
             assert Inquiry.objects.filter(run=self.run, state="open").exists(), "nothing wakes it"
 
 
-def test_no_order_of_events_loses_or_repeats_anything():
+def test_run_queue_in_any_order_of_events_loses_and_repeats_nothing():
     run_state_machine_as_test(
         Lives,
         settings=settings(max_examples=choose_size(10, 40), stateful_step_count=25, deadline=None),

@@ -10,14 +10,16 @@ from jpweb.stream.inquiry import Answered
 from tests.store import making
 
 
-def test_where_the_server_executes_runs_itself_nobody_is_told(monkeypatch: pytest.MonkeyPatch):
+def test_enqueue_job_defers_nothing_when_the_server_executes_runs(monkeypatch: pytest.MonkeyPatch):
     run_ids: list[int] = []
     monkeypatch.setattr(job_engine, "defer_job", run_ids.append)
     jobs.enqueue_job(1)
     assert run_ids == []
 
 
-def test_workers_are_told_the_key_of_the_run(settings, monkeypatch: pytest.MonkeyPatch):
+def test_enqueue_job_defers_a_job_with_the_key_of_the_run(
+    settings, monkeypatch: pytest.MonkeyPatch
+):
     settings.RUN_MODE = "workers"
     run_ids: list[int] = []
     monkeypatch.setattr(job_engine, "defer_job", run_ids.append)
@@ -26,7 +28,7 @@ def test_workers_are_told_the_key_of_the_run(settings, monkeypatch: pytest.Monke
 
 
 @pytest.mark.django_db
-def test_postponed_run_is_as_it_was_and_no_worker_is_told(
+def test_postponed_run_is_unchanged_and_defers_no_job(
     home: Workspace, monkeypatch: pytest.MonkeyPatch
 ):
     run = making.start_run(making.conversation(home, "A talk"))

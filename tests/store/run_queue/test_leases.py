@@ -70,7 +70,7 @@ def test_a_queued_run_is_taken_once(conversation: Conversation, ada: Person):
     assert fresh(queued).holder == "one"
 
 
-def test_nobody_is_taken_for_dead_whose_lease_lasts(run: Run):
+def test_recover_expired_leaves_runs_with_a_valid_lease(run: Run):
     assert runs.recover_expired(LEASE_SECONDS) == []
     assert leases.renew_leases([run.pk], making.HOLDER, 60) == {run.pk}
     assert leases.renew_leases([run.pk], "another", OVER) == set()
@@ -102,7 +102,7 @@ def test_run_of_a_dead_process_is_queued_and_fenced(conversation: Conversation, 
     assert fresh(run).death_count == 0, "it has got somewhere"
 
 
-def test_of_two_who_find_a_dead_one_one_queues_it(run: Run):
+def test_requeue_expired_requeues_a_run_once_for_two_processes(run: Run):
     expire_lease(run)
     (expired_run,), (same_run,) = leases.list_expired(), leases.list_expired()
     assert [
@@ -136,7 +136,9 @@ def test_run_that_keeps_ending_processes_is_lost(conversation: Conversation, run
 
 
 @pytest.mark.parametrize("ask", [making.question, making.prompt])
-def test_what_waits_for_somebody_outlives_any_number_of_deaths(run: Run, ask: Callable[..., Any]):
+def test_recover_expired_requeues_a_waiting_run_after_many_deaths(
+    run: Run, ask: Callable[..., Any]
+):
     row = ask(run)
     Run.objects.update(death_count=1000)
     expire_lease(run)
@@ -145,7 +147,7 @@ def test_what_waits_for_somebody_outlives_any_number_of_deaths(run: Run, ask: Ca
     assert (row.state, fresh(run).state) == ("open", "queued")
 
 
-def test_a_data_folder_that_is_locked_anew_has_no_living_holder(run: Run):
+def test_expire_installation_expires_leases_of_its_holders_only(run: Run):
     Run.objects.update(holder="here#1")
     leases.expire_installation("he")
     assert runs.recover_expired(LEASE_SECONDS) == []
@@ -153,14 +155,14 @@ def test_a_data_folder_that_is_locked_anew_has_no_living_holder(run: Run):
     assert runs.recover_expired(LEASE_SECONDS) == [run]
 
 
-def test_what_is_let_go_of_is_queued_at_once_and_not_taken_for_dead(run: Run):
+def test_release_lease_requeues_the_run_without_counting_a_death(run: Run):
     assert leases.release_lease(run) is True
     assert leases.list_queued() == [run.pk]
     assert leases.list_queued(3600) == []
     assert (fresh(run).death_count, fresh(run).resume_count) == (0, 1)
 
 
-def test_a_run_that_waits_is_put_down_and_the_answer_wakes_it(run: Run):
+def test_waiting_run_is_parked_and_requeued_by_the_answer(run: Run):
     row = making.question(run)
     assert runs.park_run(run, [row.pk], []) is True
     parked = fresh(run)
@@ -177,7 +179,7 @@ def test_a_run_that_waits_is_put_down_and_the_answer_wakes_it(run: Run):
 
 
 @pytest.mark.parametrize("outcome", [Answered(False), Cancelled(CancellationReason.EXPIRED)])
-def test_whatever_settles_a_question_wakes_its_run(run: Run, outcome: Any):
+def test_settled_question_requeues_its_parked_run(run: Run, outcome: Any):
     row = making.question(run)
     assert runs.park_run(run, [row.pk], [])
     making.settle(row, outcome)
@@ -191,7 +193,7 @@ def test_a_decision_wakes_the_run_as_an_answer_does(run: Run):
     assert (decided_approval.state, fresh(run).state) == ("decided", "queued")
 
 
-def test_what_was_decided_while_nobody_executed_the_run_stands(run: Run):
+def test_approval_decided_while_parked_applies_when_the_run_resumes(run: Run):
     row = making.prompt(run)
     fields = dict(row.subject)
     runs.park_run(run, [], [row.pk])
@@ -208,7 +210,7 @@ def test_what_was_decided_while_nobody_executed_the_run_stands(run: Run):
     )
 
 
-def test_a_decision_about_something_else_does_not_stand(run: Run):
+def test_approval_of_other_arguments_does_not_apply(run: Run):
     row = making.prompt(run, arguments={"path": "a.md"})
     approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
     fields = dict(row.subject) | {"arguments": {"path": "b.md"}}
@@ -218,7 +220,7 @@ def test_a_decision_about_something_else_does_not_stand(run: Run):
     assert (other_approval.state, other_approval.pk == row.pk) == ("open", False)
 
 
-def test_a_run_is_not_put_down_over_what_is_settled_by_now(run: Run):
+def test_park_run_is_refused_when_its_question_is_settled(run: Run):
     row, waiting_prompt = making.question(run), making.prompt(run)
     making.settle(row, Answered(True))
     assert runs.park_run(run, [row.pk], [waiting_prompt.pk]) is False
@@ -233,11 +235,11 @@ def test_run_with_a_decision_to_continue_with_is_not_parked(run: Run):
     assert runs.park_run(run, [waiting_question.pk], []) is True
 
 
-def test_a_run_that_shows_nobody_anything_is_not_put_down(run: Run):
+def test_park_run_is_refused_without_an_open_question(run: Run):
     assert runs.park_run(run, [], []) is False
 
 
-def test_what_counts_for_the_rest_of_the_turn_outlives_the_process(run: Run):
+def test_turn_permissions_outlive_the_process(run: Run):
     for allow, remember in ((True, True), (False, True), (True, False)):
         row = making.prompt(run)
         approvals.decide_approval(
@@ -253,7 +255,7 @@ def test_run_with_an_unhandled_reply_is_not_parked(conversation: Conversation, r
     assert runs.park_run(run, [row.pk], []) is False
 
 
-def test_a_stop_ends_a_run_that_nobody_executes(conversation: Conversation, run: Run, ada: Person):
+def test_stop_ends_a_run_without_a_holder(conversation: Conversation, run: Run, ada: Person):
     row, waiting_prompt = making.question(run), making.prompt(run)
     runs.park_run(run, [row.pk], [waiting_prompt.pk])
     stopped_run = runs.interrupt_run(conversation.pk, InterruptKind.STOP, making.decider(ada))
@@ -277,7 +279,7 @@ def test_reply_to_a_parked_run_queues_it(conversation: Conversation, run: Run):
     assert (interrupt.text, interrupt.person_name) == ("Skip it", "Ada")
 
 
-def test_words_stand_until_the_turn_acts_on_them(conversation: Conversation, run: Run):
+def test_reply_is_kept_until_the_turn_handles_it(conversation: Conversation, run: Run):
     runs.interrupt_run(conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Skip it")
     (interrupt,) = interrupts.list_pending([run])
     result = ToolCallResponse("call_1", "Done.", is_error=False)
@@ -294,7 +296,7 @@ def test_words_stand_until_the_turn_acts_on_them(conversation: Conversation, run
     assert runs.end_run(run, RunState.DONE) is True
 
 
-def test_a_result_is_kept_until_its_response_is_on_record(run: Run):
+def test_checkpoint_is_kept_until_its_response_is_recorded(run: Run):
     call_checkpoints.save_checkpoint(run, "call_1", ANSWER | {"delivered": False})
     call_checkpoints.save_checkpoint(run, "call_1", ANSWER)
     call_checkpoints.save_checkpoint(run, "call_2", ANSWER)
@@ -310,7 +312,7 @@ def test_a_result_is_kept_until_its_response_is_on_record(run: Run):
     assert call_checkpoints.get_checkpoints(run) == {}
 
 
-def test_what_cannot_be_recorded_leaves_the_kept_result(run: Run):
+def test_checkpoint_is_kept_when_the_response_is_not_recorded(run: Run):
     call_checkpoints.save_checkpoint(run, "call_1", ANSWER)
     expire_lease(run)
     runs.recover_expired(LEASE_SECONDS)
@@ -321,7 +323,7 @@ def test_what_cannot_be_recorded_leaves_the_kept_result(run: Run):
     assert set(call_checkpoints.get_checkpoints(run)) == {"call_1"}
 
 
-def test_a_lost_run_leaves_nothing_open_and_is_not_woken_by_it(run: Run):
+def test_lost_run_closes_its_questions_and_is_not_requeued(run: Run):
     row = making.question(run)
     runs.park_run(run, [row.pk], [])
     runs.lose_run(fresh(run), "It could not go on.")
@@ -339,7 +341,7 @@ def test_run_that_was_queued_meanwhile_is_not_lost(run: Run):
     assert fresh(run).state == "queued"
 
 
-def test_a_parked_run_that_nothing_would_wake_is_recalled(run: Run):
+def test_parked_run_without_open_questions_is_requeued(run: Run):
     row, waiting_prompt = making.question(run), making.prompt(run)
     runs.park_run(run, [row.pk], [waiting_prompt.pk])
     assert runs.requeue_stranded() == []
@@ -352,9 +354,7 @@ def test_a_parked_run_that_nothing_would_wake_is_recalled(run: Run):
 
 
 @pytest.mark.parametrize("end", ["fail", "stop", "lose"])
-def test_words_that_no_turn_acted_on_are_what_the_next_begins_with(
-    conversation: Conversation, run: Run, end: str
-):
+def test_unhandled_reply_begins_the_next_turn(conversation: Conversation, run: Run, end: str):
     runs.interrupt_run(conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Skip it")
     match end:
         case "fail":
@@ -369,7 +369,7 @@ def test_words_that_no_turn_acted_on_are_what_the_next_begins_with(
     assert not RunInterrupt.objects.filter(kind="respond", handled_at=None).exists()
 
 
-def test_a_run_that_is_done_leaves_nothing_open(run: Run):
+def test_ended_run_closes_its_questions(run: Run):
     row, waiting_prompt = making.question(run), making.prompt(run)
     assert runs.end_run(run, RunState.DONE)
     row.refresh_from_db()
@@ -377,7 +377,7 @@ def test_a_run_that_is_done_leaves_nothing_open(run: Run):
     assert approvals.get_approval(waiting_prompt.pk).state == "withdrawn"
 
 
-def test_an_empty_response_holds_up_nothing(conversation: Conversation, run: Run):
+def test_empty_response_does_not_block_the_run(conversation: Conversation, run: Run):
     row = making.question(run)
     runs.interrupt_run(conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "")
     (interrupt,) = interrupts.list_pending([run])
@@ -386,7 +386,7 @@ def test_an_empty_response_holds_up_nothing(conversation: Conversation, run: Run
     assert runs.park_run(run, [row.pk], []) is True
 
 
-def test_who_lost_the_run_asks_nobody(run: Run):
+def test_request_approval_by_a_process_without_the_lease_is_refused(run: Run):
     expire_lease(run)
     runs.recover_expired(LEASE_SECONDS)
     making.acquire_run(run, "other")

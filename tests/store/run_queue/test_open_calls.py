@@ -139,7 +139,7 @@ def test_policy_of_a_result_replaces_that_of_an_earlier_question(run: Run):
     assert list_responses(run) == [(ToolCallResponse("call_1", "Done.", is_error=False), {})]
 
 
-def test_last_question_says_who_permitted_its_call(run: Run):
+def test_call_of_a_lost_run_has_the_policy_of_its_last_question(run: Run):
     append(run, ToolCallRequest("call_2", "vault"))
     for tool_call_id, note in (("call_1", {"permission": ALLOWED}), ("call_1", {}), ("call_2", {})):
         ask(run, tool_call_id, **note)

@@ -32,12 +32,12 @@ def race() -> list[str]:
     return holding
 
 
-def test_of_many_processes_that_begin_at_once_one_holds_a_duty():
+def test_task_lease_has_one_holder_when_many_processes_start():
     (holder,) = race()
     assert TaskLease.objects.get().holder == holder
 
 
-def test_of_many_processes_that_find_a_lease_over_one_takes_over():
+def test_expired_task_lease_passes_to_one_of_many_processes():
     task_leases.acquire_or_renew("expiry", "dead", 60)
     for _ in range(5):
         TaskLease.objects.update(lease_until=Now() - timedelta(milliseconds=1))
@@ -51,7 +51,7 @@ def answer_or_expire(row: Inquiry, number: int) -> None:
         making.settle(row, Answered(True), Decider("person", "Ada"))
 
 
-def test_of_an_answer_and_the_end_of_its_time_one_counts():
+def test_answer_and_expiry_at_once_settle_a_question_once():
     outcomes = set()
     for _ in range(10):
         row = making.question(making.start_run(making.conversation(making.workspace())))

@@ -27,7 +27,7 @@ def get_waiter(row: Inquiry) -> tuple[str, str]:
     return current_row.waiter, current_row.seal_key
 
 
-def test_the_row_says_who_waits_until_they_leave(run: Run, row: Inquiry):
+def test_register_waiter_records_the_waiter_until_unregistered(run: Run, row: Inquiry):
     assert get_waiter(row) == ("", "")
     leased_run, is_sent = secret_waiters.register_waiter(row.pk, "one", "key 1")
     assert leased_run is not None
@@ -39,14 +39,14 @@ def test_the_row_says_who_waits_until_they_leave(run: Run, row: Inquiry):
 
 
 @pytest.mark.parametrize("later_waiter", [("two", "key 2"), ("one", "key 2"), ("two", "key 1")])
-def test_who_leaves_late_takes_nobody_elses_place(row: Inquiry, later_waiter: tuple[str, str]):
+def test_unregister_waiter_keeps_a_later_waiter(row: Inquiry, later_waiter: tuple[str, str]):
     secret_waiters.register_waiter(row.pk, "one", "key 1")
     secret_waiters.register_waiter(row.pk, *later_waiter)
     assert not secret_waiters.unregister_waiter(row.pk, "one", "key 1")
     assert get_waiter(row) == later_waiter
 
 
-def test_nobody_waits_for_a_question_that_is_settled(row: Inquiry):
+def test_register_waiter_ignores_a_settled_question(row: Inquiry):
     making.settle(row, Redacted())
     secret_waiters.register_waiter(row.pk, "one", "key 1")
     assert get_waiter(row) == ("", "")
@@ -59,7 +59,7 @@ def test_a_place_is_left_also_once_the_question_is_settled(row: Inquiry):
     assert get_waiter(row) == ("", "")
 
 
-def test_nobody_waits_for_what_is_not_there():
+def test_register_waiter_ignores_an_unknown_question():
     assert secret_waiters.register_waiter(10**9, "one", "key 1") == (None, False)
     assert not secret_waiters.unregister_waiter(10**9, "one", "key 1")
 

@@ -25,7 +25,7 @@ ID = "tool_0.confirm.1"
 INTERRUPTED = (TurnStart(), ChatRequest("Hello"), make_call("tool_0"), make_inquiry(ID))
 
 
-def taken_in(conversation: Conversation, *kinds: Any) -> None:
+def replace_journal(conversation: Conversation, *kinds: Any) -> None:
     """Let a native conversation hold what jp added on disk."""
     outline = build_outline(stream(*kinds))
     journal.replace_elements(conversation, stream(*kinds), outline.anchors)
@@ -37,7 +37,7 @@ def taken_in(conversation: Conversation, *kinds: Any) -> None:
 def conversation() -> Any:
     """Return a conversation whose last turn a jp was interrupted in, at a question."""
     conversation = making.conversation(making.workspace())
-    taken_in(conversation, *INTERRUPTED)
+    replace_journal(conversation, *INTERRUPTED)
     return conversation
 
 
@@ -80,7 +80,7 @@ def test_open_row_of_a_resumed_call_is_unanswered_once_the_call_ends(conversatio
 
 
 def test_stray_open_row_is_unanswered_once_the_turn_is_done(conversation: Conversation):
-    taken_in(conversation, TurnStart(), ChatRequest("Hello"), make_inquiry("stray"))
+    replace_journal(conversation, TurnStart(), ChatRequest("Hello"), make_inquiry("stray"))
     run = start_run(conversation)
     add(conversation, ChatResponse("message", "Done."), run=run)
     assert runs.end_run(run, RunState.DONE)
@@ -135,7 +135,7 @@ def test_lost_run_closes_its_own_row_of_two_with_one_id(conversation: Conversati
 
 
 def test_migration_marks_open_rows_of_earlier_turns(conversation: Conversation):
-    taken_in(
+    replace_journal(
         conversation,
         *INTERRUPTED,
         TurnStart(),

@@ -49,7 +49,7 @@ def test_the_words_of_a_query_may_be_in_several_events(home: Workspace, group: G
     assert [found.event_count for found in grouped.groups] == [2, 1]
 
 
-def test_a_sentence_is_looked_for_by_its_telling_words(home: Workspace, group: Group):
+def test_sentence_query_ignores_stop_words(home: Workspace, group: Group):
     conversation(home, "Noise", "which was the what and why did we do it", "and then we had it")
     right = conversation(home, "Models", "We chose the small embedding model, since it is quick.")
     grouped = group("which embedding model was chosen")
@@ -59,12 +59,12 @@ def test_a_sentence_is_looked_for_by_its_telling_words(home: Workspace, group: G
     assert marked == ["chose", "embedding", "model"]
 
 
-def test_a_query_of_little_words_alone_looks_for_them(home: Workspace, group: Group):
+def test_query_of_stop_words_alone_searches_for_them(home: Workspace, group: Group):
     found = conversation(home, "Words", "to be or not to be")
     assert list_ids(group("to be")) == [found.pk]
 
 
-def test_where_nothing_has_all_words_those_with_most_come_first(home: Workspace, group: Group):
+def test_groups_without_all_words_rank_by_matched_words(home: Workspace, group: Group):
     conversation(home, "One", "pear")
     most = conversation(home, "Most", "pear and plum")
     grouped = group("pear plum quince")

@@ -99,7 +99,7 @@ def conversation(home: Workspace) -> Conversation:
         ("before:1950", set()),
     ],
 )
-def test_what_is_typed_finds_what_it_says(
+def test_search_finds_passages_by_query_text(
     conversation: Conversation, find: Find, query_text: str, expected: set[int]
 ):
     say(
@@ -167,7 +167,7 @@ def test_text_without_blanks_is_found_with_the_letters_beside_it(
         assert all(list_highlights(hit) for hit in hits)
 
 
-def test_only_queries_with_cjk_text_compare_texts(conversation: Conversation, reader: Person):
+def test_search_compares_bodies_only_for_cjk_queries(conversation: Conversation, reader: Person):
     statements = []
     for query_text in ("pear -plum", "東京 -都", "東京都"):
         search = engine.make_search(reader.pk, query_parser.parse_query(query_text))
@@ -178,7 +178,7 @@ def test_only_queries_with_cjk_text_compare_texts(conversation: Conversation, re
     assert [comparison in statement for statement in statements] == [False, False, True]
 
 
-def test_other_kinds_of_assistant_titles(conversation: Conversation, find: Find):
+def test_search_kind_assistant_matches_messages_and_data(conversation: Conversation, find: Find):
     """A kind that people name stands for every category of it."""
     say(conversation, "plain")
     journal.append_events(conversation.pk, [making.event(ChatResponse("data", {"crop": "beet"}))])
@@ -196,7 +196,7 @@ def test_filters_of_one_kind_are_alternatives_and_of_two_are_not(home: Workspace
     assert find("who:bob kind:assistant") == []
 
 
-def test_a_tool_is_found_by_its_name_and_what_that_begins_with(home: Workspace, find: Find):
+def test_search_tool_filter_matches_names_and_prefixes(home: Workspace, find: Find):
     conversation = making.conversation(home)
     kinds: list[EventKind] = [
         builders.make_call("a", "fs_read_file", path="x"),
@@ -212,7 +212,7 @@ def test_a_tool_is_found_by_its_name_and_what_that_begins_with(home: Workspace, 
     assert {hit.tool for hit in find("tool:fs")} == {"fs_read_file"}
 
 
-def test_the_newest_come_first_whenever_they_were_indexed(home: Workspace, find: Find):
+def test_search_orders_hits_by_time_not_by_indexing(home: Workspace, find: Find):
     late_conversation, early_conversation = making.conversation(home), making.conversation(home)
     say(late_conversation, "tree late", since=START + timedelta(days=9))
     assert len(find("tree")) == 1
@@ -256,7 +256,7 @@ def test_hits_are_counted_up_to_a_bound(
     assert engine.make_search(reader.pk, query_parser.parse_query("tree")).count_hits() == 5
 
 
-def test_one_finds_what_one_may_read_and_no_figure_tells_of_more(
+def test_search_and_its_counts_cover_only_readable_workspaces(
     home: Workspace, reader: Person, find: Find
 ):
     other_home = making.workspace("Elsewhere")
@@ -303,7 +303,7 @@ def test_the_index_alone_is_not_believed(
     assert conversation_groups.group_hits(search).groups == []
 
 
-def test_nobody_passes_words_for_tags(home: Workspace, reader: Person, find: Find):
+def test_search_words_do_not_match_filter_terms(home: Workspace, reader: Person, find: Find):
     say(making.conversation(home), "w1 fquestion ocancelled #w1")
     assert find("kind:question") == find("outcome:cancelled") == []
     assert len(find("fquestion")) == 1
@@ -311,7 +311,7 @@ def test_nobody_passes_words_for_tags(home: Workspace, reader: Person, find: Fin
     assert find("fmessage") == []
 
 
-def test_quotes_stay_within_theirs():
+def test_build_fts5_escapes_quotes_in_terms():
     assert dialects.build_fts5([QueryTerm('a" OR "b')], []) == '(body : "a"" OR ""b")'
 
 
@@ -326,7 +326,7 @@ def test_snippet_highlights_matches_as_plain_text(conversation: Conversation, fi
     assert list_highlights(find("kind:assistant")[0]) == []
 
 
-def test_any_query_text_can_be_searched(conversation: Conversation, reader: Person):
+def test_search_accepts_any_query_text(conversation: Conversation, reader: Person):
     say(conversation, "Prune the pear tree.", "The plum tree has been pruned.", "東京の木")
     up_to_date()
     hit_counts: list[int] = []
@@ -350,7 +350,7 @@ def test_any_query_text_can_be_searched(conversation: Conversation, reader: Pers
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=choose_size(15, 60)
 )
 @given(text=ASCII_TEXTS, other_text=st.text(max_size=60))
-def test_whatever_was_said_is_found_by_its_words(
+def test_search_finds_a_message_by_any_of_its_phrases(
     home: Workspace, reader: Person, text: str, other_text: str
 ):
     """Of text beyond ASCII only that nothing fails: databases split some of it in another way."""

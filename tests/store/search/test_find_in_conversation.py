@@ -59,7 +59,7 @@ def test_words_and_phrases_are_looked_for(words: str, expected: tuple[str, ...])
     assert parse_terms(words) == expected
 
 
-def test_little_of_much_is_looked_for():
+def test_parse_terms_limits_terms_and_characters():
     assert len(parse_terms(" ".join(f"w{n}" for n in range(99)))) == find_in_conversation.MAX_TERMS
     assert len(parse_terms("x" * 999)[0]) == find_in_conversation.MAX_QUERY_CHARS
 
@@ -80,13 +80,13 @@ def test_little_of_much_is_looked_for():
         ("", []),
     ],
 )
-def test_every_event_that_holds_all_of_it_is_found(
+def test_find_matches_returns_events_with_all_words(
     conversation: Conversation, words: str, expected: list[int]
 ):
     assert positions(conversation, words) == expected
 
 
-def test_hits_are_counted_and_come_in_parts(conversation: Conversation):
+def test_find_matches_counts_hits_and_returns_pages(conversation: Conversation):
     first = find_in_conversation.find_matches(conversation.pk, "apple", limit=3)
     assert (first.total, first.has_more, first.unindexed_events) == (4, False, 0)
     assert [hit.number for hit in first.matches] == [1, 2, 3]
@@ -96,7 +96,7 @@ def test_hits_are_counted_and_come_in_parts(conversation: Conversation):
     assert [piece.text for piece in last.snippet if piece.highlighted] == ["Apple"]
 
 
-def test_many_are_counted_up_to_a_bound(
+def test_find_matches_counts_up_to_its_limit(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(find_in_conversation, "COUNT_LIMIT", 2)
@@ -120,7 +120,7 @@ def test_the_next_and_the_previous_are_found_from_anywhere(conversation: Convers
     assert step(find_next(conversation.pk, "", 0)) is None
 
 
-def test_what_is_yet_to_be_indexed_is_told(conversation: Conversation):
+def test_find_matches_counts_unindexed_events(conversation: Conversation):
     say(conversation, "one more apple", "and another")
     result = find_in_conversation.find_matches(conversation.pk, "apple")
     assert (result.total, result.unindexed_events) == (4, 2)

@@ -46,7 +46,7 @@ from tests.store.search.conftest import (
 pytestmark = pytest.mark.django_db
 
 
-def test_what_is_added_is_indexed_and_the_rest_stays(home: Workspace, find: Find):
+def test_indexer_adds_new_events_and_keeps_other_passages(home: Workspace, find: Find):
     conversation = making.conversation(home)
     journal.append_events(conversation.pk, make_messages("one", "two"))
     assert len(find("one")) == 1
@@ -59,7 +59,7 @@ def test_what_is_added_is_indexed_and_the_rest_stays(home: Workspace, find: Find
     assert (conversation.needs_indexing, conversation.indexed_entry_count) == (False, 3)
 
 
-def test_what_is_replaced_is_indexed_anew(home: Workspace, find: Find):
+def test_indexer_indexes_replaced_events_again(home: Workspace, find: Find):
     conversation = making.conversation(home)
     replace_elements(
         conversation,
@@ -76,9 +76,7 @@ def test_what_is_replaced_is_indexed_anew(home: Workspace, find: Find):
 
 
 @pytest.mark.parametrize("new_word", ["ash", "birch"])
-def test_what_is_replaced_by_another_time_is_found_at_that(
-    home: Workspace, find: Find, new_word: str
-):
+def test_indexer_updates_the_time_of_a_replaced_event(home: Workspace, find: Find, new_word: str):
     conversation = making.conversation(home)
     replace_elements(conversation, builders.stream(ChatResponse("message", "ash")))
     assert find("after:2026-05 ash") == []
@@ -90,7 +88,7 @@ def test_what_is_replaced_by_another_time_is_found_at_that(
     check_index()
 
 
-def test_a_conversation_that_goes_takes_its_passages_along(home: Workspace, find: Find):
+def test_deleted_conversation_deletes_its_passages(home: Workspace, find: Find):
     conversation = making.conversation(home)
     journal.append_events(conversation.pk, make_messages("one"))
     assert find("one")
@@ -115,7 +113,7 @@ def test_a_new_title_and_new_labels_are_indexed(home: Workspace, find: Find):
     check_index()
 
 
-def test_of_labels_without_number_the_first_are_with_each_passage(home: Workspace, find: Find):
+def test_indexer_limits_the_labels_of_a_passage(home: Workspace, find: Find):
     conversation = making.conversation(home, "Many")
     journal.append_events(conversation.pk, make_messages("word"))
     labels = {f"label{n:03}": "" for n in range(300)}
@@ -143,7 +141,7 @@ def test_a_question_carries_its_outcome_also_when_that_comes_later(home: Workspa
     check_index()
 
 
-def test_a_question_that_turns_out_unanswered_is_indexed_anew(home: Workspace, find: Find):
+def test_indexer_updates_a_question_that_became_unanswered(home: Workspace, find: Find):
     """Its row changes without any response."""
     run = making.start_run(making.conversation(home))
     row = making.question(run)
@@ -156,7 +154,7 @@ def test_a_question_that_turns_out_unanswered_is_indexed_anew(home: Workspace, f
 
 
 @pytest.mark.parametrize("entries", [1, 3])
-def test_a_part_at_a_time_is_all_in_the_end(
+def test_indexer_in_batches_indexes_a_conversation_completely(
     home: Workspace, monkeypatch: pytest.MonkeyPatch, entries: int
 ):
     monkeypatch.setattr(indexer, "BATCH_ENTRIES", entries)
@@ -175,7 +173,7 @@ def test_a_part_at_a_time_is_all_in_the_end(
     }
 
 
-def test_what_was_killed_in_the_middle_goes_on(
+def test_indexer_killed_at_any_write_resumes_without_duplicates(
     home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
 ):
     """At every write there is: nothing is lost, and nothing is there twice."""
@@ -244,7 +242,7 @@ def test_a_change_on_the_way_is_seen(
     assert len(find("two")) == 1
 
 
-def test_what_was_read_before_it_was_replaced_is_not_written(
+def test_indexer_discards_passages_of_events_replaced_meanwhile(
     home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
 ):
     conversation = making.conversation(home)
@@ -263,7 +261,7 @@ def test_what_was_read_before_it_was_replaced_is_not_written(
     assert len(find("birch")) == 1
 
 
-def test_whoever_writes_old_figures_back_costs_a_look_and_nothing_else(home: Workspace, find: Find):
+def test_indexer_keeps_passages_when_a_stale_row_is_saved(home: Workspace, find: Find):
     conversation = making.conversation(home)
     journal.append_events(conversation.pk, make_messages("one", "two"))
     stale = Conversation.objects.get(pk=conversation.pk)
@@ -294,7 +292,9 @@ def test_an_outcome_that_comes_after_the_call_returned_is_indexed(
         assert Passage.objects.get(category="question").state == state
 
 
-def test_two_at_once_lose_nothing(home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch):
+def test_two_concurrent_indexers_lose_no_passage(
+    home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
+):
     conversation = making.conversation(home)
     journal.append_events(conversation.pk, make_messages("one"))
     monkeypatch.setattr(indexer, "_begin_indexing", refusing)
@@ -307,7 +307,7 @@ def refusing(_key: int) -> Any:
     raise IntegrityError
 
 
-def test_the_newest_come_first(home: Workspace):
+def test_indexer_indexes_the_newest_conversation_first(home: Workspace):
     older, newer = making.conversation(home), making.conversation(home)
     assert (indexer.index_next(), indexer.index_next(), indexer.index_next()) == (
         (newer.pk, True),
@@ -316,7 +316,7 @@ def test_the_newest_come_first(home: Workspace):
     )
 
 
-def test_those_that_wait_are_counted_for_who_may_read_them(home: Workspace, reader: Any):
+def test_count_pending_for_counts_readable_conversations(home: Workspace, reader: Any):
     making.conversation(home)
     making.conversation(making.workspace("Elsewhere"))
     assert (
@@ -328,7 +328,7 @@ def test_those_that_wait_are_counted_for_who_may_read_them(home: Workspace, read
     assert (indexer.count_pending_for(reader.pk), indexer.pending_count()) == (0, 0)
 
 
-def test_all_can_be_indexed_anew(home: Workspace, find: Find):
+def test_clear_index_lets_conversations_be_indexed_again(home: Workspace, find: Find):
     journal.append_events(making.conversation(home).pk, make_messages("one"))
     (before,) = find("one")
     for key in indexer.all_conversation_ids():
@@ -351,7 +351,7 @@ def test_passages_of_an_older_version_are_made_again(home: Workspace, find: Find
     check_index()
 
 
-def test_only_passages_of_version_2_are_made_again(
+def test_rebuild_all_remakes_passages_of_version_2(
     home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
 ):
     """Of version 2 PostgreSQL found no phrase after 255 occurrences of one of its words."""

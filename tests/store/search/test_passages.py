@@ -43,7 +43,7 @@ pytestmark = pytest.mark.django_db
 CANARY = "xyzzycanary"
 
 
-def test_all_that_was_said_asked_answered_called_and_returned_is_found(home: Workspace, find: Find):
+def test_passages_cover_messages_questions_answers_calls_and_results(home: Workspace, find: Find):
     run = making.start_run(making.conversation(home, "Beds of beans"))
     row = making.question(run, Text(), "Which compost?")
     making.settle(row, Answered("horse manure"))
@@ -98,7 +98,7 @@ def test_arguments_and_options_are_found(home: Workspace, find: Find):
         (Secret(), "drip", "How?"),
     ],
 )
-def test_a_default_is_told_from_what_was_asked(
+def test_question_passage_marks_the_default(
     home: Workspace, kind: AnswerType, default: Any, expected: str
 ):
     question = InquiryQuestion("How?", kind, default=default)
@@ -108,7 +108,7 @@ def test_a_default_is_told_from_what_was_asked(
     assert Passage.objects.get(category="question").body == expected
 
 
-def test_what_is_no_speech_is_not_indexed(home: Workspace):
+def test_passages_leave_out_events_without_text_of_people_or_models(home: Workspace):
     conversation = making.conversation(home, "")
     read = [
         builders.raw({"type": "config_delta", "timestamp": builders.AT, "delta": {"a": CANARY}}),
@@ -149,7 +149,7 @@ def test_a_secret_is_nowhere(home: Workspace, find: Find, tmp_path: Path):
     assert CANARY in whole_index()
 
 
-def test_long_ones_are_several_and_found_to_their_end(home: Workspace, find: Find):
+def test_long_text_is_split_into_passages_and_found_to_its_end(home: Workspace, find: Find):
     conversation = making.conversation(home)
     text = "".join(f"filler{n} " for n in range(12_000)) + "needle"
     journal.append_events(conversation.pk, make_messages(text))
@@ -163,7 +163,7 @@ def test_long_ones_are_several_and_found_to_their_end(home: Workspace, find: Fin
     assert list(parts.values_list("part", flat=True)) == [0, 1, 2]
 
 
-def test_what_is_longer_than_all_parts_is_cut(home: Workspace, monkeypatch: pytest.MonkeyPatch):
+def test_passages_cut_text_beyond_their_number(home: Workspace, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(passages, "MAX_PASSAGES_PER_ENTRY", 2)
     monkeypatch.setattr(passages, "MAX_PASSAGE_CHARS", 10)
     conversation = making.conversation(home, "")
@@ -203,7 +203,7 @@ def list_positions(body: str) -> list[int]:
         pytest.param("".join(f"{n % 256:02x} " for n in range(16_600)), 2, id="many words"),
     ],
 )
-def test_each_word_of_a_passage_has_its_position_on_postgresql(text: str, count: int):
+def test_passage_words_have_consecutive_positions_on_postgresql(text: str, count: int):
     bodies = list_bodies(text)
     assert ("".join(bodies), len(bodies)) == (text, count)
     for body in bodies:

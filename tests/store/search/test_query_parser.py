@@ -84,7 +84,7 @@ def test_filters_are_typed(query_text: str, filters: list[QueryFilter]):
     assert query.problems == ()
 
 
-def test_every_kind_and_outcome_can_be_named():
+def test_parse_query_accepts_every_kind_and_outcome():
     query_text = " ".join(f"kind:{kind}" for kind in query_parser.CATEGORIES_BY_KIND)
     assert len(parse_query(query_text).filters) == len(query_parser.CATEGORIES_BY_KIND)
     assert parse_query("outcome:redacted outcome:unanswered").problems == ()
@@ -121,14 +121,14 @@ def test_times_are_years_months_or_days(
         ("after:2026-05 before:2026-05", "The start date must be before the end date."),
     ],
 )
-def test_what_cannot_be_read_is_told_and_the_rest_counts(query_text: str, message: str):
+def test_parse_query_reports_invalid_filters_and_keeps_the_words(query_text: str, message: str):
     query = parse_query(f"word {query_text}")
     assert message in get_problem(query)
     assert query.terms == (QueryTerm("word"),)
     assert query.filters == ()
 
 
-def test_an_unknown_filter_is_told_and_looked_for_as_it_stands():
+def test_parse_query_reports_an_unknown_filter_and_keeps_it_as_a_word():
     query = parse_query("word colour:green")
     assert get_problem(query).startswith("Unknown filter “colour”")
     assert "in, who, tool" in get_problem(query)
@@ -153,7 +153,7 @@ def test_query_beyond_the_limits_is_cut_with_a_problem():
     assert get_problem(long) == "Only the first 1,000 characters are searched."
 
 
-def test_what_is_chosen_counts_like_what_is_typed():
+def test_parse_query_of_form_filters_equals_typed_filters():
     filters = {"kind": "question", "before": "2026-05", "tool": " ", "colour": "green"}
     assert parse_query("word", filters) == parse_query("word kind:question before:2026-05")
     assert get_problem(parse_query("", {"kind": "novel"})).startswith("Unknown kind")
@@ -166,7 +166,7 @@ def test_what_is_chosen_counts_like_what_is_typed():
         ("kind:question", ""),
     ],
 )
-def test_the_words_alone_are_what_a_page_lights(query_text: str, words: str):
+def test_highlighted_words_exclude_filters(query_text: str, words: str):
     assert parse_query(query_text).highlighted_words == words
 
 
@@ -179,7 +179,7 @@ def test_the_words_alone_are_what_a_page_lights(query_text: str, words: str):
         ("東京 pear", [], "東京 pear"),
     ],
 )
-def test_text_without_blanks_is_lit_in_the_form_in_which_it_stands(
+def test_find_words_highlights_cjk_text_in_its_form(
     query_text: str, highlighted: list[str], words: str
 ):
     assert parse_query(query_text).find_words(highlighted) == words
@@ -199,7 +199,7 @@ TYPED = st.lists(
 @example('-"')
 @example('""""""')
 @example("kind:kind:kind")
-def test_any_text_is_read(query_text: str):
+def test_parse_query_accepts_any_text(query_text: str):
     query = parse_query(query_text, {"kind": query_text, "in": query_text, "after": query_text})
     assert len(query.terms) <= query_parser.MAX_TERMS
     assert all(term.text for term in query.terms)

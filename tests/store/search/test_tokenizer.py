@@ -35,14 +35,14 @@ def test_a_vector_holds_words_with_their_places_and_tags():
 
 
 @given(st.text())
-def test_no_text_writes_into_a_vector(text: str):
+def test_make_tsvector_escapes_any_text(text: str):
     for lexeme in (
         tokenizer.make_tsvector(text, "").split(" ") if tokenizer.split_words(text) else []
     ):
         assert re.fullmatch(r"'\w+':[\d,]+", lexeme)
 
 
-def test_a_vector_keeps_within_what_the_database_takes():
+def test_make_tsvector_stays_within_database_limits():
     wide = " ".join(chr(0x4E00 + n) * 40 for n in range(12_000))
     assert len(tokenizer.make_tsvector(wide, "").encode()) < 2**20
     long_vector = tokenizer.make_tsvector("again " * 20_000, "")
@@ -64,21 +64,21 @@ def test_a_vector_keeps_within_what_the_database_takes():
         ("a_b a", [(("a",), False)], ["a"]),
     ],
 )
-def test_what_was_looked_for_is_lit(
+def test_highlighter_marks_the_searched_phrases(
     text: str, phrases: list[tokenizer.FoldedPhrase], spans: list[str]
 ):
     assert [text[begin:end] for begin, end in tokenizer.make_highlighter(phrases)(text)] == spans
 
 
 @pytest.mark.parametrize("letter", ["a", "é"])
-def test_of_a_long_phrase_the_beginning_is_lit(letter: str):
+def test_highlighter_marks_the_start_of_a_long_phrase(letter: str):
     text = " ".join([letter] * 50)
     (first, *_) = tokenizer.make_highlighter([(tuple(tokenizer.split_words(text)), True)])(text)
     assert first == (0, 2 * 20 - 1)
 
 
 @given(st.text(max_size=600), st.integers(0, 599), st.integers(1, 40))
-def test_a_snippet_is_short_and_lights_what_was_found(text: str, begin: int, size: int):
+def test_snippet_is_short_and_highlights_the_match(text: str, begin: int, size: int):
     begin = min(begin, len(text))
     end = min(begin + size, len(text))
     pieces = make_snippet(text, [(begin, end)] if begin < end else [])
@@ -90,7 +90,7 @@ def test_a_snippet_is_short_and_lights_what_was_found(text: str, begin: int, siz
     assert not re.search("[\x00-\x1f\u202a-\u202e\u2066-\u2069]", snippet)
 
 
-def test_a_snippet_begins_at_a_word_and_says_that_it_is_cut():
+def test_snippet_begins_at_a_word_with_an_ellipsis():
     text = "word " * 100 + "here " + "word " * 100
     at = text.index("here")
     (first, highlight, last) = make_snippet(text, [(at, at + 4)])
@@ -112,7 +112,7 @@ def test_the_order_of_keys_is_that_of_time():
 
 
 @pytest.mark.parametrize("year", [1, 1969, 2026, 2200, 9999])
-def test_any_instant_has_a_key(year: int):
+def test_allot_ids_gives_any_instant_a_key(year: int):
     (key,) = passage_ids.allot_ids(
         [PassageSlot(datetime(year, 1, 1, tzinfo=UTC), 1, 0, 0)], lambda _: set()
     )
@@ -132,7 +132,7 @@ def test_entries_of_one_instant_keep_their_order_and_never_share_a_key():
     assert not set(copies) & set(passage_keys)
 
 
-def test_a_full_instant_goes_over_into_the_next():
+def test_allot_ids_of_a_full_instant_uses_the_next():
     """Sixteen tries in the instant itself, then a later one."""
     (key,) = passage_ids.allot_ids(
         [PassageSlot(AT, 1, 0, 0)],
@@ -141,7 +141,7 @@ def test_a_full_instant_goes_over_into_the_next():
     assert passage_ids.get_first_id_at(AT + timedelta(milliseconds=1)) <= key
 
 
-def test_tags_are_letters_and_digits_whatever_they_name():
+def test_filter_terms_are_letters_and_digits_for_any_value():
     tags = {
         filter_terms.workspace_term(7),
         filter_terms.category_term("call"),
@@ -153,7 +153,7 @@ def test_tags_are_letters_and_digits_whatever_they_name():
     assert all(re.fullmatch(r"[a-z][a-z0-9]*", tag) for tag in tags)
 
 
-def test_a_tool_is_named_by_what_its_name_begins_with():
+def test_tool_terms_have_all_prefixes_of_the_name():
     assert filter_terms.make_value_term("tool", "FS") in filter_terms.make_tool_terms(
         "fs_read_file"
     )

@@ -32,7 +32,7 @@ RELATED = [
 
 
 @pytest.mark.parametrize("forms", RELATED, ids=lambda forms: forms[0])
-def test_each_form_of_a_word_finds_the_others(forms: tuple[str, ...]):
+def test_list_forms_of_a_word_form_has_all_other_forms(forms: tuple[str, ...]):
     missing = {
         (typed, form)
         for typed in forms
@@ -43,7 +43,7 @@ def test_each_form_of_a_word_finds_the_others(forms: tuple[str, ...]):
 
 
 @pytest.mark.parametrize("word", ["ls", "e0432", "fs_read", "grüße", "東京", "abc"])
-def test_what_is_no_english_word_has_no_other_form(word: str):
+def test_list_forms_of_a_non_english_word_is_the_word(word: str):
     assert word_forms.list_forms(word) == {word}
 
 

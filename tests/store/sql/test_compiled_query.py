@@ -37,7 +37,7 @@ def keys() -> list[int]:
 
 
 @pytest.mark.parametrize("many", [1, 2, 3, 5, 8, 9])
-def test_it_returns_what_the_query_returns(keys: list[int], many: int):
+def test_compiled_query_returns_the_rows_of_the_query(keys: list[int], many: int):
     columns_query, whole_query = CompiledQuery(_columns), CompiledQuery(_whole)
     for some_keys in (keys[:many], keys[-many:], [*keys[:many], 10**9]):
         assert columns_query(some_keys) == list(_columns(some_keys))
@@ -49,7 +49,7 @@ def test_it_returns_what_the_query_returns(keys: list[int], many: int):
             assert [getattr(row, n) for n in names] == [getattr(usual_row, n) for n in names]
 
 
-def test_what_is_selected_with_a_row_is_not_looked_for_again(keys: list[int]):
+def test_compiled_query_keeps_select_related_rows(keys: list[int]):
     (row,) = CompiledQuery(_whole)(keys[:1])
     with CaptureQueriesContext(connection) as captured:
         assert row.conversation.workspace.name

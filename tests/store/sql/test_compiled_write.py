@@ -72,14 +72,14 @@ def test_a_row_is_inserted_as_save_does_it(run: Run, make: Callable[[Run, int], 
     assert vars(row).keys() == vars(usual).keys()
 
 
-def test_each_row_has_its_own_key(run: Run):
+def test_insert_row_gives_each_row_a_key(run: Run):
     rows = [entry(run, at) for at in (100, 101)]
     for row in rows:
         compiled_write.insert_row(row)
     assert [JournalEntry.objects.get(pk=row.pk).position for row in rows] == [100, 101]
 
 
-def test_what_the_database_refuses_is_refused(run: Run):
+def test_insert_row_raises_errors_of_the_database(run: Run):
     compiled_write.insert_row(entry(run, 100))
     with pytest.raises(IntegrityError), transaction.atomic():
         compiled_write.insert_row(entry(run, 100))
@@ -103,7 +103,7 @@ def test_columns_are_overwritten_as_update_does_it(run: Run):
     assert [values[name] for name in untouched] == [before[name] for name in untouched]
 
 
-def test_all_of_the_condition_has_to_hold(run: Run):
+def test_update_rows_requires_all_conditions(run: Run):
     row = making.question(run)
     for conditions in (
         {"id": row.pk, "state": "answered"},

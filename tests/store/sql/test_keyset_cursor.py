@@ -15,18 +15,18 @@ INSTANTS = st.datetimes(timezones=st.just(UTC))
 
 
 @given(INSTANTS, RANKS)
-def test_an_instant_comes_back_as_it_was_spelled(value: datetime, rank: int):
+def test_parse_cursor_returns_the_instant_of_its_text(value: datetime, rank: int):
     assert keyset_cursor.parse_cursor(str(Cursor(value, rank)), is_time=True) == Cursor(value, rank)
 
 
 @given(COUNTS, RANKS)
-def test_a_number_comes_back_as_it_was_spelled(value: int, rank: int):
+def test_parse_cursor_returns_the_number_of_its_text(value: int, rank: int):
     spelled = str(Cursor(value, rank))
     assert keyset_cursor.parse_cursor(spelled, is_time=False) == Cursor(value, rank)
 
 
 @given(st.text(alphabet="0123456789_-+ x\u0661\u00b2", max_size=40), st.booleans())
-def test_whatever_stands_in_an_address_is_a_key_or_none(text: str, instants: bool):
+def test_parse_cursor_of_any_text_returns_a_key_or_none(text: str, instants: bool):
     key = keyset_cursor.parse_cursor(text, is_time=instants)
     assert key is None or keyset_cursor.parse_cursor(str(key), is_time=instants) == key
 

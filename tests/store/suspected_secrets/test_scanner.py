@@ -105,7 +105,9 @@ def test_exports_and_index_have_the_marker_instead(conversation: Conversation):
     assert Passage.objects.filter(body__contains="[masked AWS Access Key, ").count() >= 5
 
 
-def test_scan_goes_on_where_it_stopped(conversation: Conversation, monkeypatch: pytest.MonkeyPatch):
+def test_scan_continues_where_it_stopped(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(scanner, "BATCH_ENTRIES", 2)
     assert scanner.scan_next() is not None
     conversation.refresh_from_db()

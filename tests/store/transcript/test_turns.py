@@ -42,7 +42,7 @@ def test_a_position_is_in_the_turn_that_began_last(conversation: Conversation):
     assert turns.find_turn(making.conversation(conversation.workspace).pk, 0) is None
 
 
-def test_turns_that_there_are_begin_somewhere(conversation: Conversation):
+def test_get_starts_returns_starts_of_existing_turns(conversation: Conversation):
     assert turns.get_starts(conversation.pk, 0, 2, 3) == {0: 0, 2: 10}
     assert turns.get_starts(conversation.pk) == {}
     assert [turns.get_start(conversation.pk, number) for number in (1, 3)] == [6, None]
@@ -64,7 +64,7 @@ def test_the_calls_and_stray_questions_of_a_turn_are_listed(
     assert turns.list_item_positions(conversation.pk, 0) == ([2], 1)
 
 
-def test_a_turn_that_begins_leaves_open_what_the_one_before_it_asked(conversation: Conversation):
+def test_list_open_item_positions_returns_open_questions_of_a_turn(conversation: Conversation):
     assert [turns.list_open_item_positions(conversation.pk, start) for start in (0, 6, 10)] == [
         [],
         [2],

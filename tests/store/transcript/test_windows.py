@@ -74,7 +74,7 @@ def items(pages: list[Window]) -> list[TurnItem]:
 
 @pytest.mark.parametrize("through", [forward, backward])
 @pytest.mark.parametrize("turns", [0, 1, 9, 40])
-def test_all_windows_together_are_the_whole(through: Any, turns: int):
+def test_windows_together_have_all_items_of_the_conversation(through: Any, turns: int):
     conversation = make_long_conversation(turns)
     pages = through(conversation)
     assert items(pages) == list_turn_items(conversation)
@@ -129,12 +129,12 @@ def test_the_window_of_a_result_shows_its_call():
     assert [call.first for call in calls] == [2, 3]
 
 
-def test_a_permalink_to_nothing_is_an_unknown_event():
+def test_permalink_of_a_missing_event_raises_unknown_event():
     with pytest.raises(UnknownAnchor):
         windows.get_position(make_long_conversation(1).pk, "e-none")
 
 
-def test_no_such_position_shows_nothing():
+def test_window_around_an_unknown_position_is_empty():
     assert windows.load_around(make_long_conversation(1).pk, FAR) == Window()
 
 
@@ -161,7 +161,7 @@ def test_an_item_that_was_not_chosen_is_shown_where_a_link_leads_to_it():
     assert window.item_positions == [1, 9, 19, 29]
 
 
-def test_what_is_left_out_adds_up():
+def test_counts_of_omitted_categories_add_up():
     conversation = make_long_conversation(3)
     counts = {"call": 3, "question": 3, "outcome": 3, "result": 3}
     assert windows.count_by_category(conversation.pk, {"question"}) == counts
@@ -216,7 +216,7 @@ def test_question_whose_outcome_is_left_out_still_counts_as_settled():
     }
 
 
-def test_last_outcome_of_a_call_with_endless_questions_has_its_question():
+def test_window_has_the_question_of_a_calls_last_outcome_of_many():
     kinds: list[Any] = [TurnStart(), make_call("c")]
     for n in range(100):
         kinds += [make_inquiry(f"c.{n}"), InquiryResponse(f"c.{n}", Answered(True))]
@@ -233,7 +233,7 @@ def test_last_outcome_of_a_call_with_endless_questions_has_its_question():
 
 
 @pytest.mark.parametrize("through", [forward, backward])
-def test_where_much_is_asked_nearby_the_nearest_items_are_shown(
+def test_window_beside_many_questions_shows_the_nearest_items(
     through: Any, monkeypatch: pytest.MonkeyPatch
 ):
     conversation = make_long_conversation(9)
@@ -252,7 +252,7 @@ def test_where_much_is_asked_nearby_the_nearest_items_are_shown(
         assert window.item_positions
 
 
-def test_a_question_without_an_outcome_stands_as_its_row_does():
+def test_question_without_an_outcome_has_the_state_of_its_row():
     conversation = mirror_conversation(
         TurnStart(),
         make_call("c"),
@@ -269,7 +269,7 @@ def test_a_question_without_an_outcome_stands_as_its_row_does():
     assert states == ["unanswered", "open"]
 
 
-def test_question_is_unanswered_once_a_turn_begins_though_its_run_lives():
+def test_question_is_unanswered_once_the_next_turn_begins():
     run = making.start_run(making.conversation(making.workspace()))
     making.question(run)
     states = []
@@ -300,7 +300,7 @@ def test_changed_items_are_those_that_new_entries_are_part_of():
     assert [turn_item.turn for turn_item in contents.items] == [1, 1, 1]
 
 
-def test_where_more_items_changed_than_a_window_holds_nobody_says_which():
+def test_changed_item_positions_beyond_a_window_are_none():
     conversation = mirror_conversation(
         *(ChatRequest(f"Ask {n}") for n in range(windows.MAX_ITEMS + 1))
     )
@@ -310,7 +310,7 @@ def test_where_more_items_changed_than_a_window_holds_nobody_says_which():
     )
 
 
-def test_where_more_is_new_than_is_looked_through_nobody_says_what_changed():
+def test_changed_item_positions_beyond_the_scan_limit_are_none():
     """However few items it is part of: there may be others beyond."""
     requests = [make_inquiry(f"c.{n}") for n in range(windows._MAX_CHANGED_ENTRIES)]
     conversation = mirror_conversation(TurnStart(), make_call("c"), *requests, ChatRequest("Hi"))
@@ -321,7 +321,7 @@ def test_where_more_is_new_than_is_looked_through_nobody_says_what_changed():
 
 
 @pytest.mark.parametrize("categories", [None, {"message", "call"}])
-def test_no_window_costs_more_in_a_longer_conversation(categories: windows.CategoryFilter):
+def test_window_cost_does_not_grow_with_the_conversation(categories: windows.CategoryFilter):
     counts = []
     for turns in (20, 300):
         conversation = make_long_conversation(turns)
@@ -336,7 +336,7 @@ def test_no_window_costs_more_in_a_longer_conversation(categories: windows.Categ
     assert counts[0] == counts[1]
 
 
-def test_when_something_happened_is_read_of_its_events():
+def test_event_times_are_read_from_the_events():
     conversation = mirror_conversation(
         TurnStart(), make_call("c"), make_call("d"), make_result("c"), make_result("d")
     )

@@ -32,7 +32,7 @@ def test_stopped_workspace_is_in_no_watch_until_it_is_resumed(db: None, tmp_path
     assert mirror.read_files_state(home) == FilesState.FOLLOWED
 
 
-def test_each_change_is_a_ledger_entry_and_no_change_is_none(db: None):
+def test_set_following_records_a_ledger_entry_only_for_a_change(db: None):
     home = making.workspace()
     for is_followed in (True, False, False, True):
         set_following(home, is_followed=is_followed)

@@ -24,7 +24,7 @@ def test_overrides_are_kept_as_typed(db: None):
     assert Workspace.objects.get(pk=home.pk).overrides == home.overrides == text
 
 
-def test_what_somebody_else_saved_meanwhile_is_not_written_over(db: None):
+def test_save_overrides_refuses_a_stale_version(db: None):
     home = making.workspace()
     stale = Workspace.objects.get(pk=home.pk)
     overrides.save_overrides(home, "a = 1", overrides.hash_text(""))
@@ -39,7 +39,7 @@ def test_a_forms_line_ends_become_those_of_toml():
 
 
 @pytest.mark.parametrize("text", ["a = ", "[a", "x" * (overrides.MAX_OVERRIDES_CHARS + 1)])
-def test_what_is_no_toml_is_refused(text: str):
+def test_parse_overrides_refuses_invalid_toml(text: str):
     with pytest.raises(InvalidConfigFile, match=r"^overrides: (not TOML: |longer)"):
         overrides.parse_overrides(text)
 
@@ -77,32 +77,32 @@ def test_a_switch_changes_the_state_alone(text: str):
     ]
 
 
-def test_a_comment_beside_what_is_switched_stays():
+def test_toggle_tools_keeps_a_comment_beside_the_switched_tool():
     toml = overrides.toggle_tools(
         "[conversation.tools.t]\nenable = {state = false} # why\n", {"t": True}
     )
     assert "# why" in toml
 
 
-def test_switching_back_and_forth_ends_where_it_began():
+def test_toggle_tools_on_and_off_restores_the_text():
     toml = overrides.toggle_tools("", {"t": False})
     assert overrides.toggle_tools(overrides.toggle_tools(toml, {"t": True}), {"t": False}) == toml
 
 
 @given(st.sampled_from(sorted(SHAPES)), st.text("abz_-09", min_size=1, max_size=5), st.booleans())
-def test_any_tool_is_switched_or_the_text_stays(text: str, tool: str, is_on: bool):
+def test_toggle_tools_switches_a_tool_of_any_name(text: str, tool: str, is_on: bool):
     assert enable(overrides.toggle_tools(text, {tool: is_on}), tool)["state"] is is_on
 
 
 @pytest.mark.parametrize(
     "text", ["conversation = 1", "conversation.tools = []", "[conversation.tools]\nt = 1"]
 )
-def test_what_is_no_table_cannot_be_switched(text: str):
+def test_toggle_tools_refuses_a_value_that_is_no_table(text: str):
     with pytest.raises(InvalidConfigFile, match=r"^overrides: \w+ is not a table\.$"):
         overrides.toggle_tools(text, {"t": True})
 
 
-def test_where_the_edit_goes_wrong_the_owner_is_told_what_to_write(monkeypatch: pytest.MonkeyPatch):
+def test_toggle_tools_that_fails_names_the_line_to_add(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("tomlkit.dumps", lambda document: "a = 1")
     with pytest.raises(
         InvalidConfigFile, match=r"Add: conversation\.tools\.t\.enable\.state = true$"
@@ -115,7 +115,7 @@ def test_where_the_edit_goes_wrong_the_owner_is_told_what_to_write(monkeypatch: 
         overrides.toggle_tools("", {"t": False})
 
 
-def test_several_are_switched_in_one_text_and_comments_stay():
+def test_toggle_tools_switches_several_tools_and_keeps_comments():
     toml = overrides.toggle_tools(
         "# mine\n[conversation.tools.a]\nrun = 'ask' # why\n", {"a": False, "b": True}
     )

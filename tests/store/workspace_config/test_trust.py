@@ -10,13 +10,13 @@ from tests.store import making
 SEEN = ReviewedItem("tool", "t", "f1", "program: p")
 
 
-def test_what_nobody_has_seen_is_new(db: None):
+def test_trust_state_of_an_unseen_server_is_new(db: None):
     home = making.workspace()
     assert trust.list_trusted(home.pk) == {}
     assert trust.get_trust_state(None, "f1") is TrustState.NEW
 
 
-def test_trust_is_in_what_was_seen_and_in_nothing_else(db: None):
+def test_trust_applies_only_to_the_granted_fingerprint(db: None):
     home, ada = making.workspace(), making.person("ada")
     trust.grant_trust(home, [SEEN, SEEN._replace(kind="server")], ada)
     trusts = trust.list_trusted(home.pk)
@@ -26,7 +26,7 @@ def test_trust_is_in_what_was_seen_and_in_nothing_else(db: None):
     assert (trusts["tool", "t"].shown, trusts["tool", "t"].trusted_by) == ("program: p", ada)
 
 
-def test_trusting_again_replaces_what_was_seen(db: None):
+def test_grant_trust_again_replaces_the_fingerprint(db: None):
     home, ada, bob = making.workspace(), making.person("ada"), making.person("bob")
     trust.grant_trust(home, [SEEN], ada)
     trust.grant_trust(home, [SEEN._replace(fingerprint="f2", shown="program: q")], bob)
@@ -34,7 +34,7 @@ def test_trusting_again_replaces_what_was_seen(db: None):
     assert (row.fingerprint, row.shown, row.trusted_by) == ("f2", "program: q", bob)
 
 
-def test_one_workspaces_trust_is_not_anothers(db: None):
+def test_trust_applies_to_its_workspace_alone(db: None):
     home, other_home, ada = making.workspace("a"), making.workspace("b"), making.person("ada")
     trust.grant_trust(home, [SEEN], ada)
     assert trust.list_trusted(other_home.pk) == {}
@@ -42,7 +42,7 @@ def test_one_workspaces_trust_is_not_anothers(db: None):
     assert len(trust.list_trusted(home.pk)) == 1
 
 
-def test_trust_that_is_withdrawn_is_gone(db: None):
+def test_withdraw_trust_removes_the_trust(db: None):
     home = making.workspace()
     trust.grant_trust(home, [SEEN], making.person("ada"))
     assert trust.withdraw_trust(home, [("tool", "t"), ("tool", "other")]) == 1
@@ -58,7 +58,7 @@ def test_trust_that_is_given_and_withdrawn_is_in_the_ledger(db: None):
     assert acts == [Act.TRUST_GIVEN, Act.TRUST_WITHDRAWN]
 
 
-def test_trust_outlives_who_gave_it(db: None):
+def test_trust_stays_when_its_person_is_deleted(db: None):
     home, ada = making.workspace(), making.person("ada")
     trust.grant_trust(home, [SEEN], ada)
     ada.delete()

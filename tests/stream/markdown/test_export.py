@@ -141,7 +141,7 @@ def test_a_conversation_reads_from_top_to_bottom():
     assert export_markdown(build_outline(stream(*kinds)), FULL) == WHOLE
 
 
-def test_what_is_left_out_is_counted():
+def test_export_markdown_counts_omitted_events():
     kinds = (
         *(
             TurnStart(),
@@ -161,7 +161,7 @@ def test_what_is_left_out_is_counted():
     assert not any(line.startswith("Omitted") for line in lines(ChatRequest("Hi")))
 
 
-def test_everything_else_has_its_place_too():
+def test_export_markdown_has_a_place_for_every_event():
     question = InquiryQuestion("Name?", Text(), context="Because.")
     kinds = (
         *(
@@ -203,7 +203,7 @@ hostile = st.text(
 
 @given(hostile)
 @settings(deadline=None)
-def test_no_text_gets_out_of_its_fence_its_quote_or_its_line(text):
+def test_export_markdown_escapes_fences_quotes_and_lines(text):
     kinds = (
         ChatRequest(text, author=text),
         make_call("c", text, a=text),
@@ -243,7 +243,7 @@ def unfenced(lines) -> list[str]:
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_any_stream_has_its_markdown(elements):
+def test_export_markdown_accepts_any_stream(elements):
     for options in (None, FULL, PLAIN):
         assert export_markdown(build_outline(elements), options).endswith("\n")
 

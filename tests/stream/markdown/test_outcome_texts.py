@@ -22,7 +22,7 @@ def test_describe_decider_names_kind_and_person(kind: str, name: str, expected: 
     assert outcome_texts.describe_decider(kind, name) == expected
 
 
-def test_a_reason_that_nobody_knows_is_quoted():
+def test_unknown_cancellation_reason_is_quoted():
     assert outcome_texts.describe_reason("novel") == "“novel”"
     assert (
         outcome_texts.describe_reason("lost")

@@ -36,7 +36,7 @@ from tests.stream import strategies
         (InquiryResponse("a.q", Cancelled(CancellationReason.EXPIRED)), "dropped"),
     ],
 )
-def test_each_kind_has_its_category(kind, expected):
+def test_categorize_element_returns_the_category_of_its_kind(kind, expected):
     assert (
         categorize_element(make_element(kind))
         == categorize_element(read_partial(make_element(kind).raw))
@@ -44,7 +44,7 @@ def test_each_kind_has_its_category(kind, expected):
     )
 
 
-def test_what_cannot_be_read_and_what_is_unknown_have_theirs():
+def test_categorize_element_of_broken_and_unknown_elements():
     broken = {"type": "chat_request", "timestamp": AT, "content": 3}
     assert (
         categorize_element(raw(broken))
@@ -63,7 +63,7 @@ def test_kind_without_a_category_counts_as_unknown():
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_a_glance_has_the_category_of_its_element(elements):
+def test_partial_element_has_the_category_of_its_element(elements):
     for element in elements:
         assert (
             categorize_element(read_partial(element.raw))
@@ -72,7 +72,7 @@ def test_a_glance_has_the_category_of_its_element(elements):
         )
 
 
-def test_every_category_but_the_turn_is_in_one_group():
+def test_category_groups_have_every_category_but_the_turn_once():
     grouped = [category for group in CATEGORY_GROUPS.values() for category in group]
     assert sorted([*grouped, "turn"]) == sorted(CATEGORIES)
     assert set(PROBLEM_CATEGORIES) < set(CATEGORIES)

@@ -52,7 +52,7 @@ def compact_items(*kinds: Any, **policies: Any) -> Any:
 
 @given(COMPACTED | strategies.streams)
 @settings(deadline=None)
-def test_what_is_left_of_all_items_is_what_the_model_gets(elements: Any):
+def test_compacted_items_equal_the_projection_for_the_model(elements: Any):
     overlay_set = overlays(elements)
     turns = project_turns(elements)
     runs = [(turn.first, turn.last) for turn in turns]
@@ -90,7 +90,7 @@ def kinds(items: Any) -> set[tuple[str, str]]:
     return {(event.timestamp, str(event.kind)) for event in events}
 
 
-def test_what_no_overlay_touches_is_itself():
+def test_compact_item_without_a_matching_overlay_returns_the_item():
     (turn,) = build_outline(
         stream(make_call("c"), make_result("c"), ChatResponse("message", "Done"))
     ).turns
@@ -116,7 +116,7 @@ def test_a_call_keeps_its_questions_and_is_left_out_with_them():
     ]
 
 
-def test_a_summary_leaves_configuration_and_what_is_no_event():
+def test_summary_keeps_configuration_and_unknown_events():
     odd, change = raw({"type": "weather"}), ConfigDelta({"a": 1})
     items = compact_items(
         odd, change, ChatResponse("message", "Hi"), make_inquiry("q"), summary={"summary": "S"}

@@ -58,7 +58,7 @@ def of(elements: Any, items: list[TurnItem]) -> list[int]:
 
 @given(strategies.streams, st.data())
 @settings(deadline=None)
-def test_the_items_of_any_part_are_those_of_the_whole(elements, data):
+def test_group_elements_of_a_part_has_the_items_of_the_stream(elements, data):
     outline, groups = build_outline(elements), group_elements(elements)
     all_positions = sorted(set(groups.item_positions))
     some_positions = (
@@ -74,7 +74,7 @@ def test_the_items_of_any_part_are_those_of_the_whole(elements, data):
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_every_item_is_made_of_the_elements_that_name_its_item_position(elements):
+def test_group_elements_gives_elements_of_an_item_one_position(elements):
     outline, groups = build_outline(elements), group_elements(elements)
     for turn_item in list_turn_items(outline):
         item_positions = {groups.item_positions[position] for position in positions(turn_item.item)}
@@ -144,6 +144,6 @@ def test_a_turn_is_named_by_the_first_line_that_a_person_said():
     assert [turn.title for turn in groups.turns] == ["Mend it"], "a blank message names nothing"
 
 
-def test_of_a_long_line_the_beginning_is_kept():
+def test_extract_title_keeps_the_start_of_a_long_line():
     assert extract_title("x" * 10_000) == "x" * MAX_TITLE_CHARS
     assert extract_title("\n" * 10_000 + "far away") == ""

@@ -23,7 +23,7 @@ from tests.builders import make_answer, make_call, make_inquiry, make_result, ra
 from tests.stream import strategies
 
 
-def told_of(*kinds: Any) -> Any:
+def list_sent_of_turn(*kinds: Any) -> Any:
     """Return what is sent of one turn."""
     return list_sent_events(items(*kinds))
 
@@ -35,7 +35,7 @@ def items(*kinds: Any) -> Any:
 
 @given(strategies.streams | strategies.tangles)
 @settings(deadline=None)
-def test_all_turns_together_are_the_thread_that_is_sent(elements: Any):
+def test_list_sent_events_of_all_turns_equal_the_sent_thread(elements: Any):
     sent_events = [
         sent_event
         for turn in build_outline(elements).turns
@@ -47,7 +47,7 @@ def test_all_turns_together_are_the_thread_that_is_sent(elements: Any):
 
 @given(strategies.streams | strategies.tangles)
 @settings(deadline=None)
-def test_what_is_sent_and_what_is_not_add_up(elements: Any):
+def test_sent_and_withheld_event_counts_add_up(elements: Any):
     for turn in build_outline(elements).turns:
         calls = [item for item in turn.items if isinstance(item, ToolCall)]
         marks = [item for item in turn.items if isinstance(item, StandaloneItem) and is_mark(item)]
@@ -75,8 +75,8 @@ def test_roles_are_those_of_messages():
     ]
 
 
-def test_a_call_without_a_result_is_told_that_it_was_interrupted():
-    (_, call, response) = told_of(ChatRequest("Hi"), make_call("c"))
+def test_call_without_a_result_is_sent_as_interrupted():
+    (_, call, response) = list_sent_of_turn(ChatRequest("Hi"), make_call("c"))
     assert (response.kind.content, response.is_synthetic, response.placed) == (
         INTERRUPTED,
         True,
@@ -84,7 +84,7 @@ def test_a_call_without_a_result_is_told_that_it_was_interrupted():
     )
 
 
-def test_questions_and_what_is_no_message_are_counted_apart():
+def test_count_withheld_counts_questions_and_other_events():
     counts = count_withheld(
         items(
             ChatRequest("Hi"), make_call("c"), make_inquiry("c.q"), make_answer("c.q"),
@@ -99,7 +99,7 @@ def test_questions_and_what_is_no_message_are_counted_apart():
     }  # fmt: skip
 
 
-def test_each_request_ends_where_the_assistant_goes_on():
+def test_split_requests_ends_before_the_next_assistant_event():
     sent_events = list_sent_events(
         items(
             ChatRequest("Hi"), ChatResponse("reasoning", "Hm"), make_call("c"), make_call("d"),

@@ -11,7 +11,7 @@ from tests.stream import strategies
 
 @given(strategies.texts)
 @settings(deadline=None)
-def test_what_was_wrapped_comes_back(text):
+def test_encode_text_round_trips(text):
     assert base64_fields.decode_text(base64_fields.encode_text(text)) == text
     assert base64_fields.decode_content(base64_fields.encode_text(text)) == text
 
@@ -32,11 +32,11 @@ def test_what_was_wrapped_comes_back(text):
         "=",
     ],
 )
-def test_what_does_not_decode_stays_as_it_is(text):
+def test_decode_text_of_invalid_base64_returns_the_text(text):
     assert base64_fields.decode_text(text) == text
 
 
-def test_the_empty_text_is_its_own_armour():
+def test_encode_text_of_an_empty_text_is_empty():
     assert (
         base64_fields.encode_text("")
         == base64_fields.decode_text("")

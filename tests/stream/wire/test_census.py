@@ -23,7 +23,7 @@ def count_elements(elements: Sequence[Element]) -> StreamStats:
     return stats
 
 
-def test_a_stream_of_nothing_is_counted_as_nothing():
+def test_count_elements_of_an_empty_stream_is_zero():
     assert count_stream([]) == StreamStats()
     assert StreamStats().to_json() == {
         "elements": 0,
@@ -49,7 +49,7 @@ def test_unknown_and_broken_elements_are_counted_with_the_others_and_apart():
     assert (stats.unknown, stats.broken, stats.turns) == (2, 1, 1)
 
 
-def test_kinds_and_states_stand_in_the_order_of_the_alphabet():
+def test_count_elements_sorts_kinds_and_states():
     stats = count_elements(
         stream(TurnStart(), ChatRequest("Hi"), make_call("c"), make_inquiry("q"), make_answer("q"))
     )
@@ -57,7 +57,7 @@ def test_kinds_and_states_stand_in_the_order_of_the_alphabet():
     assert list(stats.to_json()["kinds"]) == list(stats.kinds)
 
 
-def test_a_turn_is_what_the_outline_calls_one():
+def test_count_elements_counts_turns_as_the_outline():
     assert (
         count_elements(stream(ConfigDelta({}), TurnStart(), TurnStart(), ChatRequest("Hi"))).turns
         == 2
@@ -65,7 +65,7 @@ def test_a_turn_is_what_the_outline_calls_one():
     assert count_elements(stream(ChatRequest("Hi"))).turns == 1
 
 
-def test_each_inquiry_is_counted_once_under_its_state():
+def test_count_elements_counts_each_inquiry_by_its_state():
     cancelled = InquiryResponse("b", Cancelled(CancellationReason.USER))
     kinds: list[EventKind] = [make_call("c"), *(make_inquiry(key) for key in "abcde")]
     kinds += [make_answer("a"), cancelled, InquiryResponse("d", Redacted())]

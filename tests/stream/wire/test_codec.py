@@ -44,7 +44,7 @@ def problem(value) -> Any:
 
 @given(strategies.kinds, strategies.objects)
 @settings(deadline=None)
-def test_what_is_written_reads_as_the_same_event(kind, metadata):
+def test_write_element_round_trips(kind, metadata):
     written_element = wire.write_element(ConversationEvent(AT, kind, metadata))
     second_element: Any = wire.read_element(written_element.raw)
     assert second_element == written_element
@@ -87,7 +87,7 @@ def test_an_event_id_is_read_and_not_written():
     assert read(event("turn_start", event_id=7)).body.event_id is None
 
 
-def test_only_arguments_content_and_metadata_are_armoured():
+def test_write_element_encodes_arguments_content_and_metadata_in_base64():
     call = json.loads(
         make_element(ToolCallRequest("aa", "bb", {"k": ["cc"]}), metadata={"m": "dd"}).raw
     )
@@ -158,7 +158,7 @@ def test_arguments_may_be_absent():
         (event("inquiry_response", answer=1), "“id” must be a string"),
     ],
 )
-def test_a_broken_element_says_what_is_wrong_and_stays_raw(value, message):
+def test_broken_element_has_a_problem_and_its_raw_text(value, message):
     assert message in problem(value)
     element = read(value)
     assert element.raw == json.dumps(value)
@@ -167,7 +167,7 @@ def test_a_broken_element_says_what_is_wrong_and_stays_raw(value, message):
 
 
 @pytest.mark.parametrize("value", [None, 1, "text", [], {}, {"type": 5}])
-def test_what_has_no_type_is_unknown(value):
+def test_read_element_without_a_type_is_unknown(value):
     element = read(value)
     assert element.body == UnknownEvent("unknown", value)
     assert (element.tag, element.kind, element.raw) == ("unknown", None, json.dumps(value))
@@ -217,7 +217,7 @@ def nested(depth) -> Any:
         ToolCallRequest("c", "t", {"a": nested(5000)}),
     ],
 )
-def test_what_jp_could_not_read_is_not_written(kind):
+def test_write_element_refuses_events_that_jp_cannot_read(kind):
     with pytest.raises(MalformedElement):
         wire.write_element(ConversationEvent(AT, kind))
 

@@ -82,7 +82,7 @@ def test_compatible_writing_can_be_read_again_with_the_same_content(kind, metada
         assert compatible_element == wire.write_element(ConversationEvent(AT, kind, metadata))
 
 
-def test_what_every_jp_opens_is_no_obstacle():
+def test_find_incompatibilities_is_empty_for_elements_every_jp_reads():
     kinds = (TurnStart(), ChatRequest("Hi"), make_inquiry("q"), make_answer("q"))
     assert reasons(*kinds, raw({"type": "weather", "timestamp": AT})) == []
     for answer_type in ("boolean", "text"):
@@ -90,7 +90,7 @@ def test_what_every_jp_opens_is_no_obstacle():
     assert reasons(request({"type": "select", "options": [{"value": 1}]})) == []
 
 
-def test_what_is_of_rfd_082_is_named():
+def test_find_incompatibilities_names_elements_of_rfd_082():
     kinds = (
         make_inquiry("q", type=Secret()),
         InquiryResponse("q", Redacted()),
@@ -132,7 +132,7 @@ def test_spellings_before_march_2026_are_named():
         (raw({"timestamp": AT, "type": "chat_request"}), "it is broken: “content” must be", False),
     ],
 )
-def test_what_jp_never_opened_is_named(element, reason, trashed):
+def test_find_incompatibilities_names_elements_no_jp_reads(element, reason, trashed):
     (incompatibility,) = wire.find_incompatibilities([element])
     assert incompatibility.reason.startswith(reason)
     assert incompatibility.is_trashed == trashed
@@ -140,7 +140,7 @@ def test_what_jp_never_opened_is_named(element, reason, trashed):
     assert incompatibility.tag == element.tag
 
 
-def test_a_byte_order_mark_is_the_files_own():
+def test_find_incompatibilities_names_a_byte_order_mark_of_the_file():
     texts, framing = wire.split_with_framing(b"\xef\xbb\xbf[]")
     (incompatibility,) = wire.find_incompatibilities(
         [wire.read_element(text) for text in texts], framing

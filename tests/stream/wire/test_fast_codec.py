@@ -49,7 +49,7 @@ def is_read_alike(text: str) -> bool:
 
 @given(strategies.kinds, strategies.objects)
 @settings(deadline=None)
-def test_both_ways_read_what_jpweb_writes(kind, metadata):
+def test_fast_codec_reads_elements_written_by_jpweb(kind, metadata):
     is_read_alike(wire.write_element(ConversationEvent(AT, kind, metadata)).raw)
 
 
@@ -72,7 +72,7 @@ def test_codecs_agree_on_other_missing_and_repeated_keys(kind, extra_members, le
 
 @given(armoured)
 @settings(deadline=None, max_examples=choose_size(100, 400))
-def test_both_ways_decode_base64_alike(text):
+def test_fast_codec_decodes_base64_as_the_full_codec(text):
     head = {"timestamp": AT, "id": "c"}
     assert is_read_alike(
         json.dumps(head | {"type": "tool_call_response", "content": text, "is_error": False})
@@ -93,7 +93,7 @@ def test_both_ways_decode_base64_alike(text):
         ToolCallResponse("c", "é" * 5, is_error=True),
     ],
 )
-def test_what_jp_writes_mostly_goes_the_quick_way(kind):
+def test_fast_codec_reads_the_common_elements_of_jp(kind):
     assert is_read_alike(wire.write_element(ConversationEvent(AT, kind, {})).raw)
 
 
@@ -117,7 +117,7 @@ for _ in range(130):
         {"type": "compaction", "from_turn": 0, "to_turn": 1},
     ],
 )
-def test_what_is_odd_is_left_to_the_thorough_way(fields):
+def test_fast_codec_leaves_unusual_elements_to_the_full_codec(fields):
     assert not is_read_alike(json.dumps({"timestamp": AT} | fields))
 
 

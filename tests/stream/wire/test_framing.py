@@ -44,14 +44,14 @@ def files(draw):
 
 @given(files())
 @settings(deadline=None)
-def test_any_array_comes_back_byte_for_byte(array):
+def test_framing_round_trips_any_array(array):
     data, texts = array
     assert identical(data.encode()) == texts
 
 
 @given(strategies.jsons.filter(lambda value: not isinstance(value, list)))
 @settings(deadline=None)
-def test_no_other_json_is_a_stream(value):
+def test_split_array_refuses_json_that_is_no_array(value):
     with pytest.raises(MalformedStream):
         wire.split_array(json.dumps(value).encode())
 
@@ -86,7 +86,7 @@ def test_the_framing_of_jps_form_is_empty(data):
         "\ufeff [ NaN , 1 ] ",
     ],
 )
-def test_every_other_form_comes_back_too(data):
+def test_framing_round_trips_unusual_layouts(data):
     assert wire.split_with_framing(data.encode())[1] != ""
     identical(data.encode())
 
@@ -107,7 +107,7 @@ def test_a_gap_that_nearly_is_the_one_of_jp_comes_back(at, gap):
     st.data(),
 )
 @settings(deadline=None, max_examples=choose_size(75, 300))
-def test_elements_that_hold_gaps_of_jp_deceive_nobody(texts, data):
+def test_framing_round_trips_elements_that_contain_jps_gaps(texts, data):
     gaps = st.sampled_from([",\n  ", ",", ",\n     ", ",\n        ", "\n,"])
     end_gaps = [data.draw(gaps) for _ in texts[1:]] + [data.draw(st.sampled_from(["\n]\n", "]\n"]))]
     head = data.draw(st.sampled_from(["[\n  ", "[\n    ", "[\n         "]))
@@ -138,13 +138,13 @@ def test_an_odd_gap_is_kept_where_it_is_and_costs_itself_alone():
 
 
 @pytest.mark.parametrize("odd", ["x", "[]", '["["]', "{}", '["[",1,"]"]'])
-def test_what_is_no_framing_is_said_so(odd):
+def test_join_array_refuses_invalid_framing(odd):
     with pytest.raises(MalformedStream, match="no framing"):
         wire.join_array([], odd)
 
 
 @pytest.mark.parametrize("text", ["[" * 10_000 + "]" * 10_000, '"\t"', "9" * 9000, "-Infinity"])
-def test_what_only_breaks_a_rule_inside_costs_one_element(text):
+def test_invalid_value_inside_an_element_breaks_that_element_only(text):
     texts = identical(f'[1,{text} , {{"a": [NaN, "]["]}}]'.encode())
     assert texts == ["1", text, '{"a": [NaN, "]["]}']
     assert isinstance(wire.read_element(text).body, BrokenEvent)
@@ -172,7 +172,7 @@ def test_an_empty_stream_is_two_brackets():
     assert wire.split_array(b"[\n]") == []
 
 
-def test_one_bad_element_never_costs_the_others():
+def test_broken_element_leaves_the_other_elements_readable():
     good = make_element(ChatRequest("Hi")).raw
     bad = [
         '{"type": "chat_request"}',
@@ -215,7 +215,7 @@ def test_one_bad_element_never_costs_the_others():
         (b"[NaN," + b"[" * 100_000, "byte 1"),
     ],
 )
-def test_what_is_no_array_is_no_stream(data, pattern):
+def test_split_array_refuses_data_that_is_no_array(data, pattern):
     with pytest.raises(MalformedStream, match=pattern):
         wire.split_array(data)
 
@@ -223,7 +223,9 @@ def test_what_is_no_array_is_no_stream(data, pattern):
 @pytest.mark.parametrize("piece", [1, 2, 3, 7, 1024])
 @settings(max_examples=50)
 @given(elements=values, gap=spaces)
-def test_has_more_counts_the_elements_of_the_array(piece: int, elements: list[object], gap: str):
+def test_has_more_elements_counts_the_elements_of_the_array(
+    piece: int, elements: list[object], gap: str
+):
     data = (gap + "[" + gap + f"{gap},".join(map(json.dumps, elements)) + gap + "]").encode()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(framing, "_CHUNK_BYTES", piece)
@@ -231,7 +233,7 @@ def test_has_more_counts_the_elements_of_the_array(piece: int, elements: list[ob
         assert wire.has_more_elements(data, len(elements) - 1) or len(elements) < 2
 
 
-def test_has_more_refuses_tiny_elements_by_their_number():
+def test_has_more_elements_counts_tiny_elements():
     assert wire.has_more_elements(b"[" + b"0," * 1000 + b"0]", 1000)
     assert not wire.has_more_elements(b"[" + b"0," * 999 + b"0]", 1000)
     assert not wire.has_more_elements(b'["' + b"," * 1000 + b'"]', 1000)

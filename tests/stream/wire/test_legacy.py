@@ -71,7 +71,7 @@ FIRST, SECOND = (
 )
 
 
-def test_a_pair_stands_for_what_happened_in_its_order():
+def test_legacy_pair_has_its_events_in_order():
     assert FIRST.tag == "legacy_pair"
     assert FIRST.kind is None
     assert kinds(FIRST) == [
@@ -201,7 +201,7 @@ def test_a_legacy_element_of_another_shape_is_broken_and_says_why(fields, messag
     assert element.tag == "legacy_pair"
 
 
-def test_other_elements_without_a_known_kind_stay_unknown():
+def test_elements_that_are_no_legacy_pair_stay_unknown():
     for value in (
         {"timestamp": AT, "message": "Hi"},
         {"type": "message", "message": "", "reply": {}},
@@ -223,7 +223,7 @@ def test_tool_answers_are_kept_and_readable(place):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_every_layout_of_section_12_is_read_whole_and_comes_back(path):
+def test_legacy_layouts_of_section_12_round_trip(path):
     data = path.read_bytes()
     texts, framing = wire.split_with_framing(data)
     assert wire.join_array(texts, framing).encode() == data
@@ -242,14 +242,14 @@ def test_every_layout_of_section_12_is_read_whole_and_comes_back(path):
     }
 
 
-def test_each_layout_has_a_sample():
+def test_legacy_layouts_have_samples():
     sample_tags = {part for path in FILES for part in path.stem.split(".")[1:]}
     assert set(legacy.LEGACY_TAGS) <= sample_tags
 
 
 @given(strategies.legacy)
 @settings(deadline=None)
-def test_a_legacy_element_stands_for_at_least_one_event_or_says_why_not(element):
+def test_legacy_element_has_an_event_or_a_problem(element):
     assert element.events or problem(element)
 
 

@@ -107,7 +107,7 @@ def test_read_partial_equals_read_element_for_odd_json(text):
 
 
 @pytest.mark.parametrize("kind", [make_call("c", path="a"), make_result("c"), ChatRequest("Hi")])
-def test_what_mirrors_see_most_is_not_read(kind):
+def test_read_partial_does_not_decode_common_elements(kind):
     partial = read_both_ways(make_element(kind).raw)
     partial_element = read_partial(partial.raw)
     assert partial_element.decoded is None
@@ -116,16 +116,16 @@ def test_what_mirrors_see_most_is_not_read(kind):
 
 
 @pytest.mark.parametrize("kind", [make_inquiry("c.q.1"), make_answer("c.q.1")])
-def test_inquiries_are_read_with_what_is_noted(kind):
+def test_read_partial_of_an_inquiry_has_its_note(kind):
     partial = read_both_ways(make_element(kind, metadata={"jpweb": {"tool_call_id": "c"}}).raw)
     assert partial.note == {"tool_call_id": "c"}
 
 
-def test_what_holds_no_event_has_no_note():
+def test_read_partial_of_an_unknown_element_has_no_note():
     assert read_both_ways(raw({"type": "weather"}).raw).note == {}
 
 
-def test_a_note_beside_what_was_said_is_there_when_asked_for():
+def test_read_partial_decodes_the_note_on_access():
     element = raw({"type": "chat_response", "timestamp": AT, "message": "x",
                 "metadata": {"jpweb": {"a": "MQ=="}}})  # fmt: skip
     partial_element = read_partial(element.raw)

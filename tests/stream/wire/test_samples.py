@@ -40,7 +40,7 @@ def list_sampled_tags(prefix="") -> Any:
         ("inquiry_response.cancelled.", {*CancellationReason, "some_future_reason"}),
     ],
 )
-def test_everything_has_a_sample(prefix, names):
+def test_event_tags_all_have_samples(prefix, names):
     missing = [
         f"tests/samples/events/{prefix}{name}.json" for name in names - list_sampled_tags(prefix)
     ]
@@ -48,7 +48,7 @@ def test_everything_has_a_sample(prefix, names):
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
-def test_a_sample_reads_as_what_its_name_says(name):
+def test_sample_reads_as_the_kind_of_its_name(name):
     tag, *parts = name.split(".")
     element = wire.read_element(SAMPLES[name].strip())
     if tag in ("unknown", "broken"):

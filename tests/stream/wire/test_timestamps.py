@@ -36,7 +36,7 @@ TEN = datetime(2024, 9, 1, 10, tzinfo=UTC)
         ("2024-09-01T10:00:60Z", TEN.replace(second=59)),
     ],
 )
-def test_what_jp_accepts_is_read_as_utc(text, moment):
+def test_parse_timestamp_reads_jps_formats_as_utc(text, moment):
     instant = timestamps.parse_timestamp(text)
     assert instant == moment
     assert instant.utcoffset() == timedelta(0)
@@ -91,7 +91,7 @@ def test_a_moment_is_written_without_zone_and_trailing_zeros(moment, text):
 
 @given(strategies.moments)
 @settings(deadline=None)
-def test_what_is_written_is_read_as_the_same_moment(moment):
+def test_format_timestamp_round_trips(moment):
     assert timestamps.parse_timestamp(timestamps.format_timestamp(moment)) == moment
 
 

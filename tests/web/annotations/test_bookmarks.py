@@ -48,7 +48,7 @@ def test_bookmark_is_private(world: World):
 
 
 @pytest.mark.parametrize(("page_rows", "has_older"), [(1, True), (2, False)])
-def test_only_a_page_that_is_not_the_last_leads_to_older_bookmarks(
+def test_bookmarks_page_links_to_older_ones_unless_it_is_the_last(
     world: World, monkeypatch: pytest.MonkeyPatch, page_rows: int, has_older: bool
 ):
     monkeypatch.setattr(bookmarks, "PAGE_ROWS", page_rows)
@@ -77,7 +77,7 @@ def test_bookmark_is_hidden_once_access_is_lost(world: World):
     assert "A talk" not in read(client, "/bookmarks")
 
 
-def test_bookmark_of_an_event_that_is_gone_says_so(world: World):
+def test_bookmark_of_a_missing_event_is_marked(world: World):
     client = toggle(world, "reader", world.anchor)
     JournalEntry.objects.filter(anchor=world.anchor).update(anchor="e-other")
     assert "An event that is no longer there" in read(client, "/bookmarks")

@@ -113,7 +113,7 @@ def test_comment_is_deleted_by_its_author_or_an_auditor(world: World, name: str,
     assert len(list_details(Act.COMMENT_DELETED)) == int(is_deleted)
 
 
-def test_thread_is_resolved_by_somebody_and_a_reply_reopens_it(world: World):
+def test_comment_thread_is_resolved_and_reopened_by_a_reply(world: World):
     comment(world, "reader", "Why?")
     world.client("owner").post(make_url(world, "resolve"), {"resolved": "1"})
     page_url = reverse("conversation", args=[world.conversation.pk])
@@ -140,7 +140,7 @@ def test_list_and_header_count_open_comments_and_lead_to_the_next(world: World):
     assert steps == [world.anchor, other, world.anchor]
 
 
-def test_comments_of_an_event_that_is_gone_stand_at_the_end(world: World):
+def test_comments_of_a_missing_event_are_at_the_end(world: World):
     comment(world, "reader", "Kept words")
     JournalEntry.objects.filter(anchor=world.anchor).update(anchor="e-other")
     page = read(world.client("owner"), reverse("conversation", args=[world.conversation.pk]))
@@ -212,7 +212,7 @@ def test_mentions_on_a_conversation_page_are_seen_by_their_person(world: World):
     assert (count_unseen(world, "owner"), count_unseen(world, "auditor")) == (0, 1)
 
 
-def test_all_that_the_page_listed_is_marked_and_nothing_later(world: World):
+def test_mark_mentions_read_covers_only_those_listed_on_the_page(world: World):
     owner = world.people["owner"]
     for text in ("first", "second"):
         comment(world, "reader", f"@{owner.username} {text}")
@@ -264,7 +264,7 @@ def test_edit_takes_a_mention_back(world: World):
     assert (Mention.objects.count(), count_unseen(world, "owner")) == (0, 0)
 
 
-def test_mention_is_not_shown_to_whoever_lost_access(world: World):
+def test_mention_is_hidden_from_people_without_access(world: World):
     comment(world, "owner", f"@{world.people['reader'].username} look")
     Membership.objects.filter(person=world.people["reader"]).delete()
     assert "look" not in read(world.client("reader"), "/mentions")

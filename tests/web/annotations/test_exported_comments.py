@@ -109,7 +109,7 @@ def test_masked_secret_is_masked_in_exported_comments(world: World):
     assert "real?" in text
 
 
-def test_comments_on_events_that_are_gone_stand_at_the_end(world: World):
+def test_exported_comments_on_missing_events_are_at_the_end(world: World):
     add(world, "reader", "Kept words")
     JournalEntry.objects.filter(anchor=world.anchor).update(anchor="e-other")
     text = export(world.client("auditor"), world.conversation, "markdown")

@@ -58,7 +58,7 @@ def test_steps_follow_the_list_in_both_directions(world: World, list_query: str,
     assert "".join(walk(client, last, "previous", list_query)) == order[-2::-1]
 
 
-def test_steps_leave_out_what_the_person_may_not_read(world: World):
+def test_neighbours_exclude_unreadable_conversations(world: World):
     rows = make_list(world)
     making.conversation(world.other_home, "hidden 9")
     assert "".join(walk(world.client("reader"), rows[3], "next")) == "012"

@@ -86,7 +86,7 @@ LONG = [
 
 
 @pytest.mark.parametrize(("name", "kinds"), LONG, ids=["data", "arguments", "result", "delta"])
-def test_what_is_long_is_fetched_when_it_comes_into_view(
+def test_long_payload_is_fetched_when_it_becomes_visible(
     make_viewer: Any, name: str, kinds: list[Any]
 ):
     viewer = make_viewer(TurnStart(), *kinds)
@@ -100,7 +100,7 @@ def test_what_is_long_is_fetched_when_it_comes_into_view(
     assert "hx-get" not in payload(fragment, name)
 
 
-def test_a_long_message_is_fetched_when_somebody_asks(make_viewer: Any):
+def test_long_message_is_fetched_by_show_all(make_viewer: Any):
     viewer = make_viewer(TurnStart(), ChatResponse("message", LINES))
     payload_tag = payload(viewer.page(), "content")
     assert "hx-get" not in payload_tag
@@ -120,7 +120,7 @@ def test_a_long_message_is_fetched_when_somebody_asks(make_viewer: Any):
         [ConfigDelta({"a": 1})],
     ],
 )
-def test_what_is_short_is_whole_and_fetches_nothing(make_viewer: Any, kinds: list[Any]):
+def test_short_payload_is_complete_and_fetches_nothing(make_viewer: Any, kinds: list[Any]):
     page = make_viewer(TurnStart(), *kinds).page()
     assert "Truncated" not in page.text
     payload_tags = [tag for tag in page if "data-payload" in tag]
@@ -144,7 +144,7 @@ def test_code_that_comes_in_colours_takes_no_more_room(make_viewer: Any):
         assert not [tag for tag in shown_in if tag.get("class") == "rest"]
 
 
-def test_the_whole_is_given_in_parts(make_viewer: Any, monkeypatch: pytest.MonkeyPatch):
+def test_payload_is_delivered_in_parts(make_viewer: Any, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(payloads, "PART_CHARS", 9_000)
     viewer = make_viewer(TurnStart(), make_call("c"), make_result("c", LINES))
     full_text = ""
@@ -169,19 +169,19 @@ def test_a_part_that_is_none_is_missing(make_viewer: Any, number: str):
 
 
 @pytest.mark.parametrize("suffix", ["/no-such", "/no-such.txt"])
-def test_what_an_event_does_not_hold_is_missing(make_viewer: Any, suffix: str):
+def test_payload_that_an_event_lacks_returns_404(make_viewer: Any, suffix: str):
     viewer = make_viewer(TurnStart(), ChatResponse("message", "Hi"))
     assert viewer.client.get(viewer.url(-1, suffix), **IN_PLACE).status_code == 404
 
 
 @pytest.mark.parametrize("suffix", [".json", "/raw", "/raw.txt", ""])
-def test_an_event_that_is_not_there_is_missing(make_viewer: Any, suffix: str):
+def test_payload_of_a_missing_event_returns_404(make_viewer: Any, suffix: str):
     viewer = make_viewer(TurnStart())
     url = f"/conversations/{viewer.conversation.pk}/events/e-nothing{suffix}"
     assert viewer.client.get(url, **IN_PLACE).status_code == 404
 
 
-def test_who_asks_without_scripts_gets_the_page_of_the_event(make_viewer: Any):
+def test_payload_without_htmx_redirects_to_the_event_page(make_viewer: Any):
     viewer = make_viewer(TurnStart(), ChatResponse("message", "Hi"))
     reply = viewer.client.get(viewer.url(-1, "/content"))
     assert (reply.status_code, reply["Location"]) == (302, viewer.url())
@@ -201,7 +201,7 @@ def test_a_part_that_a_browser_has_is_not_made_again(
     assert second_reply["ETag"] == first["ETag"]
 
 
-def test_what_is_made_otherwise_has_another_tag(make_viewer: Any, monkeypatch: pytest.MonkeyPatch):
+def test_payload_etag_depends_on_render_version(make_viewer: Any, monkeypatch: pytest.MonkeyPatch):
     viewer = make_viewer(TurnStart(), make_call("c"), make_result("c", LINES))
     tags = {viewer.part(-1, "content")["ETag"], viewer.part(-1, "raw")["ETag"]}
     monkeypatch.setattr(etag, "get_render_version", lambda: "another")
@@ -222,7 +222,7 @@ def test_a_part_takes_as_many_queries_however_long_the_conversation_is(make_view
 
 
 @pytest.mark.parametrize("text", ["\u202ea\x00b\r\n<b>", LINES])
-def test_a_download_is_what_is_on_record(make_viewer: Any, text: str):
+def test_payload_download_equals_the_record(make_viewer: Any, text: str):
     viewer = make_viewer(TurnStart(), make_call("c"), make_result("c", text))
     reply = viewer.client.get(viewer.url(-1, "/content.txt"))
     assert reply.content.decode() == text
@@ -254,7 +254,7 @@ def test_a_tool_call_is_copied_with_its_inquiries_and_its_result(make_viewer: An
 @pytest.mark.parametrize(
     "kinds", [[make_call("c"), make_inquiry("x.q.1")], [raw({"type": "novel"})]]
 )
-def test_what_has_no_result_is_copied_as_well(make_viewer: Any, kinds: list[Any]):
+def test_event_without_a_result_has_a_json_copy(make_viewer: Any, kinds: list[Any]):
     viewer = make_viewer(TurnStart(), *kinds)
     for at in range(1, len(kinds) + 1):
         assert json.loads(viewer.client.get(viewer.url(at, ".json")).content)
@@ -301,7 +301,7 @@ def _escaped(kind: Any) -> Any:
     return raw({"timestamp": AT, "type": kind.TAG} | kind.to_fields())
 
 
-def test_each_item_offers_to_copy_it_and_its_link(make_viewer: Any):
+def test_transcript_items_have_copy_buttons_for_content_and_link(make_viewer: Any):
     viewer = make_viewer(
         TurnStart(), ChatResponse("message", "Hi"), make_call("c"), make_result("c")
     )
@@ -329,7 +329,7 @@ def test_call_with_many_questions_shows_fifty_and_counts_the_others(make_viewer:
     assert [(text in page.text, text in raw_text) for text in others] == [(False, True)] * 10
 
 
-def test_what_a_tool_made_of_its_arguments_is_shown_as_a_terminal_does(make_viewer: Any):
+def test_formatted_arguments_are_rendered_as_terminal_output(make_viewer: Any):
     metadata = {"rendered_arguments": base64_fields.encode_text("\x1b[32m+ added\x1b[0m <b>")}
     page = make_viewer(TurnStart(), make_element(make_call("c", x="y"), metadata=metadata)).page()
     payload_tag = payload(page, "formatted")
@@ -344,7 +344,7 @@ def test_a_summary_is_shown_as_markdown(make_viewer: Any):
     assert payload(page, "summary").text.strip() == "It was good."
 
 
-def test_legacy_events_are_shown_each_as_what_they_are(make_viewer: Any):
+def test_legacy_events_are_shown_by_their_kind(make_viewer: Any):
     sample = (
         Path(__file__).parents[2]
         / "samples"
@@ -358,7 +358,7 @@ def test_legacy_events_are_shown_each_as_what_they_are(make_viewer: Any):
     assert len(set(anchors)) == len(anchors) > 0
 
 
-def test_of_an_older_layout_what_is_copied_is_the_event_that_was_asked_for(make_viewer: Any):
+def test_copy_of_a_legacy_element_has_only_the_requested_event(make_viewer: Any):
     calls: list[Any] = [{"id": name, "name": name, "arguments": {}} for name in ("first", "second")]
     results = [{"id": "second", "content": "RG9uZS4=", "error": False}]
     old = {"timestamp": "2025-07-01T00:00:00Z", "reply": {"provider": "x", "tool_calls": calls}}
@@ -394,7 +394,7 @@ def test_pages_of_hostile_documents_are_inert_and_light(make_viewer: Any):
     assert set(viewer.anchors) <= ids_so_far
 
 
-def test_what_a_person_typed_keeps_its_line_ends(make_viewer: Any):
+def test_chat_request_keeps_its_line_breaks(make_viewer: Any):
     viewer = make_viewer(TurnStart(), ChatRequest("one\ntwo"), ChatResponse("message", "one\ntwo"))
     line_breaks = [tag for tag in viewer.page() if tag.tag == "br"]
     assert [tag.inside(**{"data-kind": "chat_request"}) for tag in line_breaks] == [True]

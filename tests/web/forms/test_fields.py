@@ -49,9 +49,7 @@ def test_whole_number_field_reads_digits(input_text: str | None, number: int | N
     [(text, {}, "invalid") for text in ("x", "-1", "1_0", "1.0", "٣", "²", str(2**63), "9" * 5_000)]
     + [("0", {"min_value": 1}, "min_value"), ("2", {"max_value": 1}, "max_value")],
 )
-def test_whole_number_field_refuses_what_is_none(
-    input_text: str, limits: dict[str, Any], code: str
-):
+def test_whole_number_field_refuses_other_text(input_text: str, limits: dict[str, Any], code: str):
     with pytest.raises(ValidationError) as error:
         WholeNumberField(**limits).clean(input_text)
     assert [problem.code for problem in error.value.error_list] == [code]

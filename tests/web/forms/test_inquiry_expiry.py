@@ -12,12 +12,12 @@ def test_hidden_custom_time_that_is_invalid_does_not_count(after: str, seconds: 
     assert form.cleaned_data["seconds"] == seconds
 
 
-def test_custom_time_without_number_and_unit_tells_both():
+def test_custom_expiry_without_number_and_unit_has_two_errors():
     form = InquiryExpiryForm({"after": "other"})
     assert set(form.errors) == {"number", "unit"}
 
 
 @pytest.mark.parametrize("number", ["0", "367"])
-def test_custom_time_out_of_range_is_told_at_its_number(number: str):
+def test_custom_expiry_out_of_range_has_an_error_at_its_number(number: str):
     form = InquiryExpiryForm({"after": "other", "number": number, "unit": "86400"})
     assert set(form.errors) == {"number"}

@@ -37,7 +37,7 @@ def refuse_nul(
 
 
 @pytest.mark.parametrize("request_name", REQUESTS)
-def test_no_query_has_nul_of_a_request(world: World, request_name: str):
+def test_requests_with_nul_pass_none_to_queries(world: World, request_name: str):
     method, path, data, status = REQUESTS[request_name]
     threads.add_comment(world.conversation, world.anchor, world.people["owner"], "Really?")
     client = world.client("owner")

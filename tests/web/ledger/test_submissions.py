@@ -130,7 +130,7 @@ REASONS_WITHOUT_ACT = {
 }
 
 
-def test_each_submission_leaves_an_act_or_has_a_reason_for_none():
+def test_submission_routes_all_have_an_act_or_a_reason_for_none():
     submissions = {name for name, route in ROUTES.items() if route.method == "post"}
     tables = (ACTS_BY_ROUTE, PROOFS_BY_ROUTE, ACTS_PROVED_HERE, REASONS_WITHOUT_ACT)
     names = [name for table in tables for name in table]

@@ -211,9 +211,7 @@ async def test_page_that_connects_with_an_older_claim_gets_the_present_one(share
 
 
 @pytest.mark.parametrize("name", ["outsider", "reader"])
-async def test_socket_tells_nobody_who_may_not_answer_who_is_on_what(
-    shared_world: World, name: str
-):
+async def test_socket_hides_claims_from_people_who_may_not_answer(shared_world: World, name: str):
     people, question = shared_world.people, shared_world.question
     approval = await run_in_db_thread(making.prompt, shared_world.run)
     await run_in_db_thread(claims.claim_question, question, people["responder"])
@@ -260,7 +258,7 @@ async def test_snooze_takes_the_card_off_the_pages_of_its_person_alone(shared_wo
 
 
 @pytest.mark.parametrize("is_woken", [False, True], ids=["by itself", "by its person"])
-async def test_question_that_returns_by_itself_is_told_as_a_new_one(
+async def test_question_returned_from_a_snooze_counts_as_the_newest(
     shared_world: World, is_woken: bool
 ):
     """A hidden page notifies of what came later than what it named before."""

@@ -80,7 +80,7 @@ def test_the_page_says_how_many_more_wait(world: World, path: str):
 
 
 @pytest.mark.parametrize("of_conversation", [False, True])
-async def test_as_cards_are_settled_those_behind_come_up(
+async def test_full_inbox_shows_further_cards_as_cards_are_settled(
     shared_world: World, of_conversation: bool
 ):
     rows = [shared_world.question, *await run_in_db_thread(ask, shared_world, MANY - 1)]
@@ -100,7 +100,7 @@ async def test_as_cards_are_settled_those_behind_come_up(
         assert html_page.find_one(id="hidden-count")["data-hidden-count"] == "49"
 
 
-def test_a_card_that_falls_behind_stays_where_it_is_shown(world: World):
+def test_full_inbox_keeps_a_shown_card_beyond_its_limit(world: World):
     rows = [world.question, *ask(world, MANY - 1)]
     home = frozenset({world.home.pk})
     card_keys = CardKeys(frozenset(row.pk for row in rows[1 : MAX_INBOX_CARDS + 1]))
@@ -152,7 +152,7 @@ def test_inbox_updates_take_a_fixed_number_of_queries(
     assert counts[0] == counts[1]
 
 
-def test_a_count_goes_no_further_than_is_shown(world: World):
+def test_full_inbox_count_is_limited(world: World):
     ask(world, 1500)
     home = frozenset({world.home.pk})
     update = inbox_updates.render_inbox_updates({InboxView(home)})[InboxView(home)]
@@ -182,7 +182,7 @@ def test_inbox_gets_questions_that_its_person_may_answer_now_alone(world: World)
     assert (places, updates) == ({people["outsider"]: (none, none, frozenset())}, {})
 
 
-async def test_pages_whose_roles_stand_are_told_after_one_crossing(
+async def test_inbox_update_with_unchanged_roles_takes_one_db_call(
     shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     crossed: list[str] = []

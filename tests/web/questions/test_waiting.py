@@ -117,7 +117,7 @@ def test_a_time_that_the_page_would_not_offer_is_rounded_up(world: World):
         {"after": "other", "number": "367", "unit": "86400"},
     ],
 )
-def test_what_is_no_time_is_refused_and_comes_back_as_typed(world: World, data: dict[str, str]):
+def test_expiry_form_refuses_invalid_times_and_keeps_the_input(world: World, data: dict[str, str]):
     inquiry_expiry.set_expiry(world.home, 900)
     answer = choose(world, **data)
     html_page = parse_page(answer)
@@ -148,7 +148,7 @@ def test_owners_find_the_page_in_their_settings(world: World, path: str):
     assert not parse_page(world.client("auditor").get(path)).find_all(href=link)
 
 
-def test_what_expired_is_shown_as_decided_by_nobody(world: World):
+def test_expired_question_is_shown_without_a_decider(world: World):
     making.settle(world.question, Cancelled(CancellationReason.EXPIRED))
     for person_name, path in (
         ("responder", "/questions"),

@@ -14,7 +14,7 @@ from tests.web.test_access import make_address
 from tests.web.world import World, signed_in
 
 
-def test_every_private_page_is_kept_by_no_cache(world: World):
+def test_private_pages_are_not_cacheable(world: World):
     client = world.client("owner")
     for name, route in ROUTES.items():
         if route.method == "get" and name not in ("sign-in", "join"):
@@ -33,7 +33,7 @@ def test_every_private_page_is_kept_by_no_cache(world: World):
         ({"host": "testserver", "x-forwarded-proto": "https"}, "private, no-cache"),
     ],
 )
-def test_a_window_is_kept_where_the_browser_can_be_told_to_drop_it(
+def test_transcript_window_is_cached_when_clear_site_data_is_supported(
     world: World, settings: Any, headers: dict[str, str], cache_control: str
 ):
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

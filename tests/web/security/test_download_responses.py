@@ -97,7 +97,7 @@ def test_files_are_sent_by_one_function_alone():
 
 
 @pytest.mark.parametrize("route", ROUTES)
-async def test_first_part_comes_before_the_second_piece_is_made(
+async def test_download_sends_its_first_part_before_the_second_is_made(
     shelf: Shelf, steps: Steps, route: str
 ):
     async with send_request(shelf.path(route), shelf.cookie) as receiver:
@@ -186,7 +186,7 @@ async def test_small_download_is_whole_beside_a_large_one(shelf: Shelf, shared_w
     assert await run_in_background_thread(count_exports) == export_count + 2
 
 
-async def test_head_of_a_download_makes_nothing(shelf: Shelf, steps: Steps):
+async def test_head_request_of_a_download_builds_nothing(shelf: Shelf, steps: Steps):
     async with send_request(shelf.path("export/jp"), shelf.cookie, "HEAD") as receiver:
         assert receiver.status == 200
         assert await receiver.take_all() == b""
@@ -222,7 +222,7 @@ async def test_conversation_rewritten_meanwhile_cuts_the_connection(shelf: Shelf
 
 
 @pytest.mark.parametrize("route", ["export/jp", "export/jsonl"])
-async def test_conversation_rewritten_before_the_first_piece_is_told(
+async def test_download_of_a_conversation_rewritten_before_it_is_refused(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch, route: str
 ):
     make_key = download_responses._make_key
@@ -239,7 +239,7 @@ async def test_conversation_rewritten_before_the_first_piece_is_told(
         assert b"Download it again" in await receiver.take_all()
 
 
-async def test_database_that_goes_away_cuts_the_connection(
+async def test_download_is_cut_at_a_database_outage(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     async with send_request("/audit.csv", shelf.cookie) as receiver:
@@ -289,7 +289,7 @@ async def test_file_of_the_audit_is_cut_where_the_next_rows_are_not_readable(
         await wait_for_no_mark(shelf)
 
 
-async def test_download_that_nobody_closes_loses_its_mark_when_it_is_dropped(shelf: Shelf):
+async def test_unclosed_download_releases_its_mark_when_collected(shelf: Shelf):
     begin = partial(
         under_way.begin_download, shelf.person.pk, "a.csv", ExportChunk(b"", 1, 2), iter(())
     )
@@ -361,7 +361,7 @@ def test_server_that_starts_again_drops_the_leases_of_the_killed_one(shelf: Shel
     assert find_lease(shelf) is None
 
 
-def test_renewal_keeps_the_lease_and_tells_how_far(shelf: Shelf):
+def test_renew_lease_keeps_the_download_lease_and_its_progress(shelf: Shelf):
     leases.acquire_lease(_other_lease(shelf))
     further = DownloadLease(shelf.person.pk, "other#1", "b.csv", 77)
     assert leases.renew_lease(further)
@@ -371,7 +371,7 @@ def test_renewal_keeps_the_lease_and_tells_how_far(shelf: Shelf):
     assert not leases.renew_lease(_other_lease(shelf, "other#2"))
 
 
-async def test_database_that_takes_no_write_refuses_recorded_downloads_alone(
+async def test_download_is_refused_when_its_record_cannot_be_written(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ):
     execute = CursorWrapper._execute_with_wrappers  # type: ignore[attr-defined]  # of Django

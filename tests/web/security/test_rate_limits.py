@@ -126,7 +126,7 @@ def test_page_without_words_is_not_counted(
 
 def test_palette_cannot_exhaust_its_limit():
     script = (settings.BASE_DIR / "static/js/palette.js").read_text()
-    match = re.search(r"const TYPING_PAUSE = (\d+); // milliseconds", script)
+    match = re.search(r"const TYPING_PAUSE_MS = (\d+);", script)
     assert match is not None
     limit = rate_limits.TYPING_LIMIT
     assert limit.count * int(match[1]) / 1000 >= limit.seconds

@@ -53,7 +53,7 @@ def count_exports() -> int:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-async def test_resumed_download_gives_the_rest_and_is_no_other_export(shelf: Shelf, route: str):
+async def test_resumed_download_gives_the_rest_without_another_entry(shelf: Shelf, route: str):
     part, etag = await cut(shelf, route)
     exports = await run_in_background_thread(count_exports)
     status, rest, headers = await resume(shelf, ask_for(len(part), etag), route)
@@ -81,7 +81,9 @@ async def test_range_beyond_the_end_is_refused_with_the_length(shelf: Shelf):
     ("range_header", "has_etag"),
     [("bytes=5-", False), ("bytes=-5", True), ("bytes=1-2,5-", True), ("bytes=٣-", True)],
 )
-async def test_any_other_range_begins_anew(shelf: Shelf, range_header: str, has_etag: bool):
+async def test_resumed_download_with_another_range_starts_again(
+    shelf: Shelf, range_header: str, has_etag: bool
+):
     _, etag = await cut(shelf)
     exports = await run_in_background_thread(count_exports)
     tag = [(b"if-range", etag)] if has_etag else []
@@ -90,7 +92,7 @@ async def test_any_other_range_begins_anew(shelf: Shelf, range_header: str, has_
     assert await run_in_background_thread(count_exports) == exports + 1
 
 
-async def test_nobody_resumes_the_download_of_another_or_of_another_address(shelf: Shelf):
+async def test_resumed_download_requires_its_person_and_url(shelf: Shelf):
     part, etag = await cut(shelf)
     assert (await resume(shelf, ask_for(len(part), b'"another"')))[0] == 200
     part, etag = await cut(shelf)
@@ -108,7 +110,9 @@ def _change_role(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("change", [_hide_something, _change_role])
-async def test_what_was_hidden_meanwhile_begins_anew(shelf: Shelf, change: Callable[..., None]):
+async def test_resumed_download_starts_again_after_a_redaction_or_role_change(
+    shelf: Shelf, change: Callable[..., None]
+):
     part, etag = await cut(shelf)
     await run_in_background_thread(change, shelf)
     assert (await resume(shelf, ask_for(len(part), etag)))[0] == 200

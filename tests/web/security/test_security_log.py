@@ -63,7 +63,7 @@ def test_trust_that_is_given_or_withdrawn_is_recorded(
     ],
     ids=["overrides", "tool", "all tools", "copies", "writing"],
 )
-def test_change_of_what_runs_is_recorded(
+def test_security_log_records_changes_of_tools_and_writing(
     world: World,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,

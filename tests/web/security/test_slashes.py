@@ -26,7 +26,7 @@ def test_a_slash_at_the_end_is_left_out(world: World, path: str, location: str):
 @pytest.mark.parametrize(
     "path", ["/nothing/", "//conversations/", "//evil.example/", "/conversations/1/2/"]
 )
-def test_other_addresses_with_a_slash_are_not_found(world: World, path: str):
+def test_trailing_slash_of_unknown_paths_returns_404(world: World, path: str):
     # As the server gets it: the client would take what follows two slashes for a host.
     response = signed_in(world.people["auditor"]).get("/", PATH_INFO=path)
     assert response.status_code == 404

@@ -9,7 +9,7 @@ from jpweb.web.templatetags import jpweb_labels
 
 @pytest.mark.parametrize("tag", display_text.STATE_LABELS)
 @pytest.mark.parametrize("reason", ["", *CancellationReason])
-def test_a_badge_that_is_remembered_is_as_it_is_made(tag: str, reason: str):
+def test_cached_badge_equals_a_rendered_one(tag: str, reason: str):
     for _ in range(2):
         assert jpweb_labels.state_badge(tag, reason) == jpweb_labels._render_badge(tag, reason)
 

@@ -35,7 +35,7 @@ def _earlier(**fields: Any) -> PreviousAnswer:
         ({"pk": 8}, 'data-previous-answer="8"'),
     ],
 )
-def test_an_earlier_answer_shows_what_it_is_by_now(changes: dict[str, Any], expected: str):
+def test_previous_answer_shows_its_current_outcome(changes: dict[str, Any], expected: str):
     first, second = (
         jpweb_questions.render_previous_answer(_earlier()),
         jpweb_questions.render_previous_answer(_earlier(**changes)),
@@ -46,7 +46,7 @@ def test_an_earlier_answer_shows_what_it_is_by_now(changes: dict[str, Any], expe
     assert jpweb_questions.render_previous_answer(_earlier()) == first
 
 
-def test_how_long_ago_an_earlier_answer_was_goes_on(monkeypatch: pytest.MonkeyPatch):
+def test_previous_answer_age_is_not_cached(monkeypatch: pytest.MonkeyPatch):
     moment = clock.now()
     answer = _earlier(settled_at=moment)
     assert "just now" in jpweb_questions.render_previous_answer(answer)

@@ -17,7 +17,7 @@ LIBRARIES = {name: import_module(f"jpweb.web.templatetags.{name}").register for 
 _FILTER = re.compile(r"\|(\w+)")
 
 
-def test_no_name_is_in_two_libraries():
+def test_template_tag_names_are_unique_across_libraries():
     names = [library.tags.keys() | library.filters.keys() for library in LIBRARIES.values()]
     assert not [one & other for one, other in combinations(names, 2) if one & other]
 

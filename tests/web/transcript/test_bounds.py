@@ -46,7 +46,7 @@ KINDS = pytest.mark.parametrize("kind", LARGEST)
 
 
 @pytest.fixture(autouse=True)
-def no_such_question(monkeypatch: pytest.MonkeyPatch) -> None:
+def refuse_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let answers be refused by the question, since these sockets have no session."""
 
     def refuse_answer(*_asked: Any) -> None:
@@ -55,7 +55,7 @@ def no_such_question(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "authorize_answer", refuse_answer)
 
 
-def test_every_kind_of_message_is_among_the_bounded_ones():
+def test_socket_message_limits_cover_all_message_types():
     assert set(get_args(protocol.ClientMessage)) == set(LARGEST)
 
 
@@ -86,7 +86,7 @@ async def test_a_larger_message_of_a_kind_closes(
 
 
 @KINDS
-async def test_messages_beyond_what_a_person_may_cost_close_theirs_alone(
+async def test_socket_messages_over_the_cost_limit_close_that_persons_only(
     shared_world: World, monkeypatch: pytest.MonkeyPatch, kind: type[protocol.ClientMessage]
 ):
     hello = LARGEST[kind]
@@ -173,7 +173,7 @@ class _HeldRound:
         return self._function(*arguments)
 
 
-async def test_a_page_that_lacks_much_of_a_conversation_holds_up_nobody(
+async def test_page_that_lacks_many_events_does_not_delay_others(
     shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     hello = await run_in_db_thread(make_hello, shared_world)
@@ -200,7 +200,7 @@ async def test_a_page_that_lacks_much_of_a_conversation_holds_up_nobody(
         assert html_page.find_one(id="counts")["data-entry-count"] == str(hello["entry_count"] + 1)
 
 
-async def test_a_page_that_names_many_cards_holds_up_nobody(
+async def test_page_that_names_many_cards_does_not_delay_others(
     shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     held_round = _HeldRound(monkeypatch, inbox_updates, "find_inbox_updates", arguments=1)

@@ -43,7 +43,7 @@ def test_values_that_are_equal_but_look_different_have_blocks_of_their_own(
     assert render(source, value=similar) == str(similar)
 
 
-def test_one_block_serves_all_values_that_have_a_name():
+def test_cached_html_block_is_shared_for_named_values():
     source = (
         '{% cached_html "named" kind key=row.pk token=token|default:"" %}{{ other }} '
         "{% url 'question' key %} {{ key }} {{ token }}{% endcached_html %}"
@@ -80,7 +80,7 @@ def test_key_keeps_no_long_text():
     assert html_cache.make_hashable(SafeString("<b>")) != html_cache.make_hashable("<b>")
 
 
-def test_event_types_count_anew_what_a_filter_shows(db: None):
+def test_event_filter_counts_are_updated_for_the_filter(db: None):
     source = '{% include "conversations/_event_filter.html" %}'
     conversation = making.conversation(making.workspace())
     conversation.entry_count, conversation.category_counts = 2, {"message": 1, "call": 1}
@@ -98,7 +98,7 @@ def test_tabs_of_a_conversation_are_those_of_the_role(world: World):
         assert (f'href="{address}/reviews"' in tabs) is sees_reviews, name
 
 
-def test_event_types_count_what_came_in_since(db: None):
+def test_event_filter_counts_new_events(db: None):
     conversation = making.conversation(making.workspace())
     journal.append_events(conversation.pk, [making.event(ChatRequest("Which herbs?"))])
     client = signed_in(making.person("Ada", Role.READER, conversation.workspace))
@@ -126,7 +126,7 @@ def test_filter_of_the_audit_offers_the_workspaces_of_its_reader(db: None):
         assert sorted(filter(None, list_options(client, "workspace"))) == expected
 
 
-def test_filter_of_the_audit_shows_what_was_chosen_and_who_has_answered(db: None):
+def test_audit_filter_shows_its_choice_and_people_who_answered(db: None):
     run = making.start_run(making.conversation(making.workspace()))
     auditor = signed_in(making.person("Bo", Role.AUDITOR, run.conversation.workspace))
     row = making.question(run)

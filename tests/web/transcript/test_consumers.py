@@ -30,14 +30,14 @@ def ids(html: str) -> list[str]:
     return [element["id"] for element in parse_page(html) if "id" in element]
 
 
-async def test_nobody_who_is_not_signed_in_hears_anything(shared_world: World):
+async def test_socket_of_an_anonymous_user_is_closed(shared_world: World):
     async with connect_page(AnonymousUser()) as socket:
         assert await socket.closes() == 4401
         await socket.hello(**await run_in_db_thread(make_hello, shared_world))
         assert await socket.hears_nothing()
 
 
-async def test_the_first_word_brings_what_is_missing(shared_world: World):
+async def test_socket_hello_returns_missing_events(shared_world: World):
     hello = {"conversation": shared_world.conversation.pk, "inbox": True, "questions": []}
     async with connect_page(shared_world.people["responder"], **hello) as socket:
         html_page = parse_page(await socket.receive_all())
@@ -119,7 +119,7 @@ async def test_a_new_question_comes_to_those_who_may_answer(shared_world: World)
     assert new.anchor in ids(reader_html), "a reader sees it in the transcript"
 
 
-async def test_a_settled_card_is_replaced_with_what_became_of_it(shared_world: World):
+async def test_socket_replaces_a_settled_card_with_its_outcome(shared_world: World):
     hello = await run_in_db_thread(make_hello, shared_world)
     async with connect_page(
         shared_world.people["responder"], inbox=True, questions=hello["questions"]
@@ -137,7 +137,7 @@ async def test_a_settled_card_is_replaced_with_what_became_of_it(shared_world: W
         )
 
 
-async def test_a_card_of_a_question_that_is_gone_is_taken_away(shared_world: World):
+async def test_socket_removes_the_card_of_a_deleted_question(shared_world: World):
     async with connect_page(
         shared_world.people["responder"], inbox=True, questions=[10**9]
     ) as socket:
@@ -160,7 +160,7 @@ async def test_naming_a_card_shows_nothing_of_other_peoples_questions(
     assert "Go on?" not in html
 
 
-async def test_a_card_that_is_open_but_no_longer_ones_own_goes(shared_world: World):
+async def test_socket_removes_open_cards_of_a_person_without_the_role(shared_world: World):
     await run_in_db_thread(
         Membership.objects.filter(person=shared_world.people["responder"]).update, role=10
     )
@@ -172,7 +172,7 @@ async def test_a_card_that_is_open_but_no_longer_ones_own_goes(shared_world: Wor
     assert "Go on?" not in html
 
 
-async def test_what_is_being_received_is_shown_as_it_is(shared_world: World):
+async def test_socket_sends_partial_text_escaped(shared_world: World):
     hello = await run_in_db_thread(make_hello, shared_world)
     async with connect_page(shared_world.people["reader"], **hello) as socket:
         await socket.receive_all()
@@ -242,7 +242,7 @@ async def test_bytes_are_no_word(shared_world: World):
 
 
 @pytest.mark.parametrize("person_name", ["outsider", "rival"])
-async def test_an_outsider_is_closed_and_told_nothing(shared_world: World, person_name: str):
+async def test_socket_of_an_outsider_closes_without_content(shared_world: World, person_name: str):
     async with connect_page(
         shared_world.people[person_name], **await run_in_db_thread(make_hello, shared_world)
     ) as socket:
@@ -252,12 +252,12 @@ async def test_an_outsider_is_closed_and_told_nothing(shared_world: World, perso
         assert await socket.hears_nothing()
 
 
-async def test_a_missing_conversation_closes_like_one_of_others(shared_world: World):
+async def test_socket_of_a_missing_conversation_closes_like_a_forbidden_one(shared_world: World):
     async with connect_page(shared_world.people["owner"], conversation=2**63 - 1) as socket:
         assert await socket.closes() == 4404
 
 
-async def test_who_is_removed_hears_nothing_of_the_next_change(shared_world: World):
+async def test_socket_of_a_removed_member_closes_at_the_next_change(shared_world: World):
     hello = await run_in_db_thread(make_hello, shared_world)
     async with connect_page(shared_world.people["responder"], **hello) as socket:
         await socket.receive_all()
@@ -271,7 +271,7 @@ async def test_who_is_removed_hears_nothing_of_the_next_change(shared_world: Wor
         assert await socket.hears_nothing()
 
 
-async def test_who_is_removed_while_text_comes_in_hears_none_of_it(shared_world: World):
+async def test_socket_of_a_removed_member_gets_no_partial_text(shared_world: World):
     hello = await run_in_db_thread(make_hello, shared_world)
     async with connect_page(shared_world.people["reader"], **hello) as socket:
         await socket.receive_all()
@@ -283,7 +283,7 @@ async def test_who_is_removed_while_text_comes_in_hears_none_of_it(shared_world:
         assert await socket.hears_nothing()
 
 
-async def test_coming_back_brings_exactly_what_is_missing(shared_world: World):
+async def test_socket_reconnect_returns_exactly_the_missed_events(shared_world: World):
     hello = await run_in_db_thread(make_hello, shared_world)
     await append_events(
         shared_world, ChatResponse("message", "One"), ChatResponse("message", "Two")
@@ -329,7 +329,7 @@ async def test_question_of_an_earlier_turn_becomes_unanswered_on_the_page(
         assert shared_world.anchor not in ids(await socket.receive_all())
 
 
-async def test_what_jp_removed_is_said_once(shared_world: World):
+async def test_socket_reports_a_conversation_deleted_in_jp_once(shared_world: World):
     hello = await run_in_db_thread(make_hello, shared_world)
     async with connect_page(shared_world.people["reader"], **hello) as socket:
         await socket.receive_all()

@@ -30,7 +30,7 @@ from tests.web.world import World
 async def test_the_same_change_for_fifty_pages_takes_as_many_queries_as_for_two(
     shared_world: World,
 ):
-    people = await run_in_db_thread(crew, shared_world)
+    people = await run_in_db_thread(responders, shared_world)
     count_lists: list[list[int]] = []
     for many in (2, 50):
         hello = await run_in_db_thread(make_hello, shared_world)
@@ -60,7 +60,7 @@ async def test_the_same_change_for_fifty_pages_takes_as_many_queries_as_for_two(
     assert count_lists == [[10, 7, 2]] * 2
 
 
-def crew(world: World) -> list[Person]:
+def responders(world: World) -> list[Person]:
     """Return people of whom each may answer in the workspace and in one of their own."""
     people = [making.person(f"crew{n}", Role.RESPONDER, world.home) for n in range(9)]
     for person in people:
@@ -90,7 +90,7 @@ async def queries(signal: Coroutine[Any, Any, None], pages: list[Socket]) -> int
     return len(captured)
 
 
-async def test_pages_that_are_alike_are_rendered_once(
+async def test_fanout_renders_equal_pages_once(
     shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     rendered: list[str] = []
@@ -119,7 +119,7 @@ async def test_pages_that_are_alike_are_rendered_once(
     assert "questions/_oob_append.html" in rendered
 
 
-async def test_many_cards_that_come_at_once_take_as_many_queries_as_two(shared_world: World):
+async def test_fanout_queries_do_not_grow_with_new_cards(shared_world: World):
     counts = []
     for many in (2, 12):
         for _ in range(many):
@@ -132,7 +132,7 @@ async def test_many_cards_that_come_at_once_take_as_many_queries_as_two(shared_w
     assert counts[0] == counts[1]
 
 
-async def test_the_count_says_what_came_to_wait_last(shared_world: World):
+async def test_fanout_count_names_the_newest_question(shared_world: World):
     async with connect_page(
         shared_world.people["responder"], conversation=shared_world.conversation.pk
     ) as socket:
@@ -147,7 +147,7 @@ async def test_the_count_says_what_came_to_wait_last(shared_world: World):
             assert newest.startswith("approval" if make is making.prompt else "question")
 
 
-async def test_changes_that_come_at_once_are_told_together(shared_world: World):
+async def test_fanout_sends_concurrent_changes_together(shared_world: World):
     hello = await run_in_db_thread(make_hello, shared_world)
     async with connect_page(shared_world.people["reader"], **hello) as socket:
         await socket.receive_all()
@@ -165,7 +165,7 @@ def response(text: str) -> ChatResponse:
     return ChatResponse("message", text)
 
 
-async def test_a_browser_that_takes_nothing_is_sent_the_latest_once_it_does(shared_world: World):
+async def test_fanout_sends_the_latest_state_after_backpressure(shared_world: World):
     hello, line = await run_in_db_thread(make_hello, shared_world), FlowControl()
     async with (
         connect_page(shared_world.people["responder"], line, **hello) as slow,
@@ -204,7 +204,7 @@ async def test_a_browser_that_takes_nothing_is_sent_the_latest_once_it_does(shar
     assert parse_page(html).find_one(id="question-count")["data-count"] == "2"
 
 
-async def test_for_browsers_that_take_nothing_nothing_is_read(shared_world: World):
+async def test_fanout_reads_nothing_for_browsers_under_backpressure(shared_world: World):
     line = FlowControl()
     async with connect_page(
         shared_world.people["owner"], line, **await run_in_db_thread(make_hello, shared_world)
@@ -220,7 +220,7 @@ async def test_for_browsers_that_take_nothing_nothing_is_read(shared_world: Worl
     assert len(captured) == 0
 
 
-async def test_a_browser_that_takes_nothing_is_still_signed_out(shared_world: World):
+async def test_fanout_signs_out_browsers_under_backpressure(shared_world: World):
     line = FlowControl()
     async with connect_page(
         shared_world.people["reader"], line, **await run_in_db_thread(make_hello, shared_world)
@@ -233,7 +233,7 @@ async def test_a_browser_that_takes_nothing_is_still_signed_out(shared_world: Wo
         local_bus.remove_subscriber("session-x", socket.consumers[0].on_signal)
 
 
-async def test_a_page_that_goes_leaves_nobody_listening(shared_world: World):
+async def test_fanout_removes_subscriptions_of_closed_pages(shared_world: World):
     async with connect_page(
         shared_world.people["owner"], **await run_in_db_thread(make_hello, shared_world)
     ) as socket:
@@ -245,7 +245,7 @@ async def test_a_page_that_goes_leaves_nobody_listening(shared_world: World):
     )
 
 
-async def test_a_page_that_goes_to_another_conversation_hears_of_that_alone(shared_world: World):
+async def test_fanout_follows_a_page_to_another_conversation(shared_world: World):
     other_conversation = await run_in_db_thread(making.conversation, shared_world.home)
     async with connect_page(
         shared_world.people["owner"], conversation=shared_world.conversation.pk
@@ -259,7 +259,7 @@ async def test_a_page_that_goes_to_another_conversation_hears_of_that_alone(shar
         assert local_bus.list_watched_keys("conversation") == set()
 
 
-async def test_who_became_a_reader_is_told_of_no_card_any_more(shared_world: World):
+async def test_fanout_sends_no_cards_to_a_person_who_became_a_reader(shared_world: World):
     hello = await run_in_db_thread(make_hello, shared_world)
     async with connect_page(
         shared_world.people["responder"], inbox=True, questions=hello["questions"]
@@ -275,7 +275,7 @@ async def test_who_became_a_reader_is_told_of_no_card_any_more(shared_world: Wor
         assert await socket.hears_nothing()
 
 
-async def test_a_change_that_cannot_be_rendered_lets_the_browser_come_back(
+async def test_fanout_closes_sockets_for_a_reconnect_when_rendering_fails(
     shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     def broken(*_: object) -> None:
@@ -310,7 +310,7 @@ async def test_page_of_a_broken_conversation_stays_and_hears_of_questions(
     assert len([record for record in caplog.records if record.exc_info]) == 1
 
 
-async def test_page_comes_back_where_the_database_was_gone_when_it_greeted(
+async def test_fanout_closes_a_socket_greeted_during_a_database_outage(
     shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     def raise_unavailable(*_: object) -> None:
@@ -340,7 +340,7 @@ async def test_a_page_that_cannot_even_be_closed_is_forgotten(
         assert await socket.hears_nothing()
 
 
-async def test_a_page_that_says_the_same_again_joins_nothing_again(shared_world: World):
+async def test_fanout_ignores_a_repeated_hello(shared_world: World):
     hello = await run_in_db_thread(make_hello, shared_world)
     async with connect_page(shared_world.people["responder"], **hello) as socket:
         await socket.receive_all()

@@ -41,12 +41,12 @@ def list_added_kinds(html_page: Any) -> list[str]:
     return [tag["data-kind"] for tag in inside if "data-kind" in tag]
 
 
-async def test_a_page_that_shows_the_end_is_given_what_comes(shared_world: World):
+async def test_page_that_shows_the_end_gets_new_events(shared_world: World):
     html_page = await collect_updates(shared_world, A_WORD)
     assert list_added_kinds(html_page) == ["chat_response"]
 
 
-async def test_the_time_that_passed_before_what_comes_is_told(shared_world: World):
+async def test_appended_events_have_the_gap_before_them(shared_world: World):
     usual = await run_in_db_thread(make_hello, shared_world)
     async with connect_page(shared_world.people["reader"], **(usual | {"questions": []})) as socket:
         await socket.receive_all()
@@ -60,7 +60,7 @@ async def test_the_time_that_passed_before_what_comes_is_told(shared_world: Worl
     assert "1 h 0 min later" in html_page.text
 
 
-async def test_a_page_that_does_not_show_the_end_is_told_how_much_there_is(shared_world: World):
+async def test_page_that_does_not_show_the_end_gets_the_entry_count(shared_world: World):
     html_page = await collect_updates(shared_world, A_WORD, first=0, last=1)
     assert list_added_kinds(html_page) == []
     length = await run_in_db_thread(
@@ -89,7 +89,7 @@ async def test_a_changed_call_comes_where_it_is_on_the_page_alone(shared_world: 
     assert not [tag for tag in other_page if "data-kind" in tag]
 
 
-async def test_a_page_that_missed_very_much_is_given_the_end_anew(shared_world: World):
+async def test_page_that_missed_too_many_events_gets_the_last_window(shared_world: World):
     usual = await run_in_db_thread(make_hello, shared_world)
     await append_events(shared_world, *(ChatResponse("message", f"Word {n}") for n in range(80)))
     async with connect_page(shared_world.people["reader"], **(usual | {"questions": []})) as socket:
@@ -99,7 +99,7 @@ async def test_a_page_that_missed_very_much_is_given_the_end_anew(shared_world: 
     assert any(tag.get("rel") == "prev" for tag in html_page)
 
 
-async def test_however_much_a_page_missed_what_changed_on_it_is_told(shared_world: World):
+async def test_page_that_missed_many_events_gets_its_changed_items(shared_world: World):
     usual = await run_in_db_thread(make_hello, shared_world) | {
         "questions": [],
         "first": 0,
@@ -120,7 +120,7 @@ async def test_however_much_a_page_missed_what_changed_on_it_is_told(shared_worl
     assert "Word" not in html_page.text
 
 
-async def test_where_jp_changed_what_was_there_a_page_is_given_its_part_anew(shared_world: World):
+async def test_page_is_sent_its_window_again_when_jp_rewrote_it(shared_world: World):
     def mirrored() -> Conversation:
         conversation = Conversation.objects.create(
             workspace=shared_world.home,

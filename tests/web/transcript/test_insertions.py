@@ -113,7 +113,7 @@ def kinds(words: list[str]) -> list[Any]:
 @given(words=st.lists(EVENTS, max_size=24), had=st.integers(1, 24), cut=st.integers(0, 8))
 @example(words=["call", "call", "call", "ask", "turn", "say", "ask"], had=5, cut=0)
 @example(words=["turn", "say", "reply", "turn", "say", "reply"], had=2, cut=0)
-def test_what_is_told_leads_to_what_is_loaded(
+def test_page_updates_lead_to_the_html_of_a_reload(
     home: Workspace, show: str, words: list[str], had: int, cut: int
 ):
     all_kinds = kinds(words)
@@ -181,7 +181,7 @@ def test_inserted_reply_after_parallel_calls_has_no_gap(
     assert [placement.line.gap for placement in placements] == [0] * len(lines)
 
 
-def test_first_line_of_a_window_has_the_gap_since_the_latest_event(parallel_calls: Conversation):
+def test_window_first_line_has_the_gap_since_the_latest_event(parallel_calls: Conversation):
     request = making.event(ChatRequest("More."), "2026-01-01 11:30:05.0")
     journal.append_events(parallel_calls.pk, [request])
     parallel_calls.refresh_from_db()

@@ -23,7 +23,7 @@ _FOLDS = st.integers(0, 90).map(lambda number: f"e-{number}") | st.just("")
 @pytest.mark.parametrize(
     "show", ["", "person", "questions", "tools", "person,assistant", "problems"]
 )
-def test_what_is_shown_and_what_is_left_out_add_up(show: str):
+def test_event_filter_shown_and_omitted_counts_add_up(show: str):
     conversation = make_long_conversation(15)
     account = event_filter.count_entries(conversation, TranscriptQuery.from_params({"show": show}))
     omitted_count = sum(
@@ -47,7 +47,7 @@ def test_questions_come_with_the_whole_calls_that_ask_them():
     assert account.omitted_turn_marks == 15
 
 
-def test_each_kind_left_out_leads_to_itself():
+def test_event_filter_links_to_each_omitted_kind():
     conversation = make_long_conversation(15)
     page = open_conversation(sign_in_reader(conversation), conversation, "show=person,assistant")
     assert "Showing 30 of 150 events." in page.text
@@ -74,7 +74,7 @@ def test_a_page_of_one_kind_shows_that_kind_alone():
 
 @given(st.text(max_size=40))
 @settings(deadline=None)
-def test_any_text_names_known_groups_or_none(text: str):
+def test_parse_groups_of_any_text_returns_known_groups(text: str):
     assert set(parse_groups(text)) <= set(FILTER_GROUPS)
     read = TranscriptQuery.from_params(
         {"show": text, "at": text, "after": text, "open": text, "q": text}

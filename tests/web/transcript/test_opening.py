@@ -70,7 +70,7 @@ async def test_signing_out_closes_the_pages_of_that_sign_in_alone(shared_world: 
         await line.disconnect()
 
 
-async def test_signing_in_anew_closes_the_pages_of_the_sign_in_before(shared_world: World):
+async def test_new_sign_in_closes_sockets_of_the_previous_one(shared_world: World):
     client = await run_in_db_thread(shared_world.client, "owner")
     line = line_of(client)
     assert (await line.connect(5))[0]
@@ -142,7 +142,7 @@ async def test_a_role_that_changed_silently_reaches_the_page(shared_world: World
     await line.disconnect()
 
 
-async def test_what_is_used_is_written_later_and_kept_where_it_cannot_be(
+async def test_sign_in_use_is_written_later_and_kept_when_writing_fails(
     shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     client = await run_in_db_thread(signed_in, shared_world.people["reader"])

@@ -63,7 +63,7 @@ def make_question_elsewhere(world: World) -> Inquiry:
     return making.question(making.start_run(making.conversation(world.other_home)))
 
 
-async def test_what_a_page_saw_of_its_cards_is_noted(
+async def test_socket_receipts_are_noted(
     shared_world: World, receipt_notes: list[tuple[str, int, Any]]
 ):
     async with connect_page(shared_world.people["responder"]) as socket:
@@ -92,13 +92,13 @@ async def test_what_a_page_saw_of_its_cards_is_noted(
         [[7, "draft"]] * 10_001,
     ],
 )
-async def test_what_cannot_have_been_seen_closes(shared_world: World, report: Any):
+async def test_socket_closes_on_invalid_receipts(shared_world: World, report: Any):
     async with connect_page(shared_world.people["responder"]) as socket:
         await socket.hello(receipts=report)
         assert await socket.closes() == 4400
 
 
-async def test_more_cards_than_a_page_can_show_close(shared_world: World):
+async def test_socket_closes_on_too_many_cards(shared_world: World):
     async with connect_page(shared_world.people["responder"]) as socket:
         await socket.hello(questions=list(range(10_001)))
         assert await socket.closes() == 4400

@@ -106,7 +106,7 @@ def test_row_of_a_question_that_a_reply_interrupted_has_the_reply():
         (None, "No result yet"),
     ],
 )
-def test_row_of_a_call_without_result_says_what_it_waits_for(kind: ApprovalKind | None, text: str):
+def test_call_row_without_result_shows_the_pending_item(kind: ApprovalKind | None, text: str):
     """A page without scripts says it too, and that of a reader, who has no cards."""
     conversation = making.conversation(making.workspace())
     making.start_run(conversation)
@@ -157,11 +157,11 @@ def test_the_turn_has_its_date_and_events_their_time_of_day():
         ("[" * 5_000 + "]", "[" * MAX_HINT_CHARS + "…"),
     ],
 )
-def test_a_failed_result_is_told_by_the_first_line_of_its_message(content: str, expected: str):
+def test_error_hint_is_the_first_line_of_the_message(content: str, expected: str):
     assert error_hint(content) == expected
 
 
-def test_a_failed_call_says_in_its_row_what_failed():
+def test_failed_call_row_shows_the_error():
     failed = make_result("a", "E0432: <unresolved>", is_error=True)
     conversation = mirror_conversation(TurnStart(), make_call("a", "cargo"), failed)
     (line,) = read_summaries(open_page(conversation), "tool_call_request")
@@ -218,7 +218,7 @@ def test_successive_calls_without_question_or_problem_are_one_row():
     assert list_runs(open_page(conversation, "?show=tools")) == []
 
 
-def test_two_calls_and_one_without_a_result_are_no_run():
+def test_calls_are_not_grouped_below_three_with_results():
     home = making.workspace()
     kinds = [make_call("a"), make_result("a"), make_call("b"), make_result("b"), make_call("c")]
     conversation = making.mirrored_conversation(home, TurnStart(), ChatRequest("Go"), *kinds)

@@ -74,7 +74,7 @@ def _parts(item: Any) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("jp_id", DEMO)
-def test_every_element_stands_once_under_its_anchor(reader: Person, jp_id: int):
+def test_transcript_has_every_element_once_by_anchor(reader: Person, jp_id: int):
     conversation = demo(jp_id)
     read_back = journal.read_elements(conversation.pk)
     outline = build_outline(read_back)
@@ -88,7 +88,7 @@ def test_every_element_stands_once_under_its_anchor(reader: Person, jp_id: int):
 
 
 @pytest.mark.parametrize("jp_id", DEMO)
-def test_every_inquiry_says_how_it_stands(reader: Person, jp_id: int):
+def test_transcript_inquiries_have_their_state(reader: Person, jp_id: int):
     conversation = demo(jp_id)
     html_page = page(reader, conversation)
     for inquiry, call in build_outline(journal.read_elements(conversation.pk)).list_inquiries():
@@ -120,7 +120,7 @@ def test_the_counts_are_those_of_the_outline(reader: Person, jp_id: int):
     assert counts == {key: str(value) for key, value in expected.items()}
 
 
-def test_what_was_never_answered_is_shown_as_such(reader: Person):
+def test_transcript_shows_unanswered_questions(reader: Person):
     states = {
         inquiry.state
         for jp_id in DEMO
@@ -138,7 +138,7 @@ def test_what_was_never_answered_is_shown_as_such(reader: Person):
     assert outcome.inside(**{"data-kind": "inquiry_request"})
 
 
-def test_what_is_unknown_or_broken_is_shown_raw(reader: Person):
+def test_transcript_shows_unknown_and_broken_events_raw(reader: Person):
     kinds = set()
     for jp_id in DEMO:
         conversation = demo(jp_id)
@@ -174,7 +174,7 @@ def own_files(html_page: ParsedPage) -> list[str]:
 
 
 @pytest.mark.parametrize("jp_id", DEMO)
-def test_nothing_of_a_conversation_is_obeyed(reader: Person, jp_id: int):
+def test_transcript_executes_nothing_of_a_conversation(reader: Person, jp_id: int):
     conversation = demo(jp_id)
     client = signed_in(reader)
     urls = [
@@ -207,7 +207,7 @@ def test_the_hostile_conversation_is_hostile_indeed(reader: Person):
 @pytest.mark.parametrize(
     "path", ["/", "/conversations", "/questions", "/audit", "/sign-in", "/no/such", "conversation"]
 )
-def test_every_page_forbids_what_is_not_ours(world: World, path: str):
+def test_content_security_policy_allows_own_sources_only(world: World, path: str):
     response = world.client("owner").get(
         url(world.conversation) if path == "conversation" else path
     )
@@ -248,7 +248,9 @@ LONG = "0123456789 " * 2000
     ],
     ids=["message", "reasoning", "data", "arguments", "result", "question", "unknown"],
 )
-def test_what_is_too_long_is_cut_and_leads_to_all_of_it(db: None, tmp_path: Path, kinds: list[Any]):
+def test_transcript_truncates_long_content_and_links_to_it(
+    db: None, tmp_path: Path, kinds: list[Any]
+):
     person, conversation = mirrored(tmp_path, *kinds)
     html_page = page(person, conversation)
     assert LONG.strip() not in html_page.text
@@ -260,7 +262,7 @@ def test_what_is_too_long_is_cut_and_leads_to_all_of_it(db: None, tmp_path: Path
     assert LONG.strip() in whole_page.text
 
 
-def test_what_is_not_too_long_is_whole(db: None, tmp_path: Path):
+def test_transcript_shows_content_below_the_limit_completely(db: None, tmp_path: Path):
     person, conversation = mirrored(tmp_path, ChatResponse("message", "x" * 12_000))
     html_page = page(person, conversation)
     assert "x" * 12_000 in html_page.text
@@ -276,7 +278,7 @@ def test_an_event_has_a_page_with_its_json(world: World):
     ]
 
 
-def test_an_event_that_is_not_there_is_missing(world: World):
+def test_event_page_of_an_unknown_anchor_returns_404(world: World):
     assert world.client("reader").get(url(world.conversation, "e-nothing")).status_code == 404
 
 
@@ -304,7 +306,7 @@ def test_an_empty_conversation_says_so(world: World):
         ("done", "Message"),
     ],
 )
-def test_the_foot_says_how_the_last_turn_stands(world: World, state: str, message: str):
+def test_transcript_foot_has_the_state_of_the_last_turn(world: World, state: str, message: str):
     world.run.state, world.run.problem = state, "No more tokens"
     world.run.save()
     html_page = parse_page(world.client("responder").get(url(world.conversation)))
@@ -315,7 +317,7 @@ def test_the_foot_says_how_the_last_turn_stands(world: World, state: str, messag
     assert "Read-only access" in foot.text
 
 
-def test_a_mirrored_conversation_offers_nothing_to_say(reader: Person):
+def test_mirrored_conversation_has_no_forms_for_messages(reader: Person):
     Membership.objects.update(role=Role.OWNER)
     html_page = page(reader, demo(HOSTILE))
     assert "The demo is read-only" in html_page.find_one(id="composer").text
@@ -324,7 +326,7 @@ def test_a_mirrored_conversation_offers_nothing_to_say(reader: Person):
     assert not [action for action in actions if action.startswith("/conversations")]
 
 
-def test_a_question_that_waits_stands_on_the_page_for_who_may_answer(world: World):
+def test_open_question_has_a_card_for_people_who_may_answer(world: World):
     card = f"question-{world.question.pk}"
     assert parse_page(world.client("responder").get(url(world.conversation))).find_one(id=card)
     assert not parse_page(world.client("reader").get(url(world.conversation))).find_all(id=card)

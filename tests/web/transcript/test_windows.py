@@ -56,7 +56,7 @@ def anchors(page: ParsedPage) -> list[str]:
     return [tag["id"] for tag in page if tag.get("id", "").startswith("e-")]
 
 
-def test_the_ways_lead_through_the_whole_conversation_without_scripts():
+def test_window_links_cover_the_conversation_without_scripts():
     conversation = make_long_conversation(30)
     client = sign_in_reader(conversation)
     page, anchor_list = open_conversation(client, conversation), []
@@ -83,13 +83,13 @@ def test_a_permalink_shows_its_event_in_the_middle_of_a_long_conversation():
     assert {"prev", "next"} == set(ways(page))
 
 
-def test_a_permalink_to_nothing_is_not_found():
+def test_permalink_of_an_unknown_event_returns_404():
     conversation = make_long_conversation(1)
     response = sign_in_reader(conversation).get(f"/conversations/{conversation.pk}?at=e-gone")
     assert response.status_code == 404
 
 
-def test_every_address_shows_something():
+def test_window_of_any_query_has_a_transcript():
     client = sign_in_reader(conversation := make_long_conversation(30))
     for query in ("at=end", "after=100000", "before=0", "turn=99999", "at=2147483647", "turn=x"):
         assert open_conversation(client, conversation, query).find_one(id="transcript"), query
@@ -124,7 +124,7 @@ def test_htmx_gets_the_window_alone_with_the_way_beyond_it():
     )
 
 
-def test_the_end_is_shown_first_while_somebody_is_waited_for():
+def test_window_opens_at_the_end_while_a_question_is_open():
     home = making.workspace()
     conversation = making.conversation(home)
     run = making.start_run(conversation)
@@ -189,7 +189,7 @@ def test_gap_of_hours_between_turns_is_shown():
     assert [tag.text for tag in page if tag.get("class") == "gap"] == ["2 h 6 min later"]
 
 
-def test_where_news_begin_is_told_to_each_reader():
+def test_window_marks_new_events_per_reader():
     conversation = make_long_conversation(30)
     client = sign_in_reader(conversation)
     person = Person.objects.get(pk=client.session["_auth_user_id"])
@@ -223,7 +223,7 @@ def test_link_to_a_question_past_the_first_fifty_shows_that_one_too():
         assert f"{60 - len(questions_shown)} of 60 questions of this call not shown" in page.text
 
 
-def test_no_answer_of_a_call_with_sixty_questions_stands_alone():
+def test_window_has_no_answer_without_its_question_in_a_long_call():
     kinds: list[Any] = [TurnStart(), make_call("c")]
     for number in range(60):
         inquiry_id = f"c.q{number}"
@@ -235,7 +235,7 @@ def test_no_answer_of_a_call_with_sixty_questions_stands_alone():
     assert [tag for tag in outcomes if "orphan" in tag.get("class", "")] == []
 
 
-def test_a_page_tells_how_far_somebody_read_and_no_further_than_there_is():
+def test_read_mark_is_limited_to_the_length_of_the_conversation():
     conversation = make_long_conversation(2)
     client = sign_in_reader(conversation)
     person = int(client.session["_auth_user_id"])
@@ -262,7 +262,7 @@ def test_read_count_is_cut_to_the_length_of_a_shortened_conversation():
     assert read_marks.get_read_count(person, conversation.pk) == 15
 
 
-def test_the_outline_names_the_turns_and_what_is_in_the_one_that_is_shown():
+def test_outline_lists_turns_and_items_of_the_shown_one():
     conversation = mirror_conversation(
         TurnStart(), ChatRequest("Mend the roof"), make_call("a", "hammer"),
         TurnStart(), ChatRequest("Paint it"),
@@ -310,11 +310,11 @@ def test_outline_leads_to_all_of_a_turn_that_the_window_shows_in_part():
         ({"flag": True}, ""),
     ],
 )
-def test_calls_of_one_tool_are_told_apart(arguments: Any, expected: str):
+def test_call_hint_distinguishes_calls_of_one_tool(arguments: Any, expected: str):
     assert call_hint(make_call("a", "fs", **arguments)) == expected
 
 
-def test_no_page_costs_more_in_a_longer_conversation():
+def test_window_queries_and_size_do_not_grow_with_the_conversation():
     queries = ("at=0", "at=end", "at=200", "show=questions&at=200", "turn=25")
     short, much = (measure(turns, queries) for turns in (50, choose_size(200, 500)))
     for query in queries:
@@ -343,7 +343,7 @@ def measure(turns: int, queries: Iterable[str]) -> dict[str, Cost]:
     return costs
 
 
-def test_each_turn_has_its_heading_where_only_some_kinds_are_shown():
+def test_window_with_a_filter_has_turn_headings():
     conversation = make_long_conversation(60)
     client = sign_in_reader(conversation)
     page = open_conversation(client, conversation, "show=questions")
@@ -356,7 +356,7 @@ def test_each_turn_has_its_heading_where_only_some_kinds_are_shown():
     assert "id" not in first
 
 
-def test_what_a_script_fetches_counts_as_read_only_when_it_says_so():
+def test_window_fetched_by_a_script_is_no_read_unless_a_document():
     conversation = make_long_conversation(2)
     client = sign_in_reader(conversation)
     person = int(client.session["_auth_user_id"])

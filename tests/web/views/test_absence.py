@@ -10,7 +10,7 @@ from tests.web.world import World
 
 
 @pytest.mark.parametrize("problem", [OperationalError, InterfaceError])
-def test_while_the_database_is_away_people_are_told_so(
+def test_unavailable_database_returns_503(
     world: World, monkeypatch: pytest.MonkeyPatch, problem: type[Exception]
 ):
     client = world.client("owner")
@@ -36,7 +36,7 @@ def test_answer_during_an_outage_gets_503(world: World, monkeypatch: pytest.Monk
     assert response.status_code == 503
 
 
-def test_what_else_breaks_is_no_absence(world: World, monkeypatch: pytest.MonkeyPatch):
+def test_other_exceptions_return_500(world: World, monkeypatch: pytest.MonkeyPatch):
     client = world.client("owner")
     client.raise_request_exception = False
 

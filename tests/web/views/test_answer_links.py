@@ -50,7 +50,7 @@ def open_link(url: str, client: Client | None = None, status: int = 200) -> Pars
     return page
 
 
-def test_the_card_stands_alone_and_is_shown_as_often_as_wanted(world: World, text: Inquiry):
+def test_answer_link_page_has_one_card_and_can_be_opened_repeatedly(world: World, text: Inquiry):
     url = link(world, text)
     for _ in range(3):
         page = open_link(url)
@@ -113,7 +113,7 @@ def test_an_answer_counts_for_the_turn_where_that_is_ticked(world: World):
     assert inquiries.is_remembered(inquiries.get_inquiry(world.question.pk))
 
 
-def test_an_answer_that_does_not_fit_is_told_and_uses_nothing_up(world: World):
+def test_answer_link_is_not_used_by_an_invalid_answer(world: World):
     url = link(world)
     response = Client().post(url, {"answer": "maybe", "remember": "turn"})
     assert response.status_code == 422
@@ -124,7 +124,7 @@ def test_an_answer_that_does_not_fit_is_told_and_uses_nothing_up(world: World):
     assert Client().post(url, {"answer": "true"}).status_code == 200
 
 
-def test_who_is_second_is_told_and_changes_nothing(world: World):
+def test_answer_link_after_another_answer_returns_409(world: World):
     url = link(world)
     making.settle(world.question, making.ANSWER, making.decider(world.people["owner"]))
     response = Client().post(url, {"answer": "false"})
@@ -184,7 +184,7 @@ def test_draft_that_an_invalid_link_gets_is_never_shown(
 
 
 @pytest.mark.parametrize("fields", [{"answer": "false"}, {"do": "decline"}])
-def test_who_sends_again_what_had_arrived_is_told_so(world: World, fields: dict[str, str]):
+def test_answer_link_used_again_reports_the_earlier_answer(world: World, fields: dict[str, str]):
     url = link(world)
     assert Client().post(url, {"answer": "true"}).status_code == 200
     response = Client().post(url, fields)
@@ -194,14 +194,14 @@ def test_who_sends_again_what_had_arrived_is_told_so(world: World, fields: dict[
     assert inquiries.get_inquiry(world.question.pk).answer is True
 
 
-def test_of_two_links_to_one_question_the_first_counts(world: World):
+def test_answer_link_used_first_of_two_settles_the_question(world: World):
     first, second = link(world), link(world, name="owner")
     assert Client().post(first, {"answer": "true"}).status_code == 200
     assert Client().post(second, {"answer": "false"}).status_code == 409
     assert inquiries.get_inquiry(world.question.pk).answer is True
 
 
-def test_who_is_second_at_the_same_moment_is_told(world: World, monkeypatch: pytest.MonkeyPatch):
+def test_answer_link_that_loses_a_race_returns_409(world: World, monkeypatch: pytest.MonkeyPatch):
     """The question is settled after the link was looked at."""
     url, find = link(world), answer_links.resolve_link
 
@@ -219,7 +219,7 @@ def test_who_is_second_at_the_same_moment_is_told(world: World, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("role", [Role.READER, None])
-def test_who_may_no_longer_answer_is_told_and_changes_nothing(
+def test_answer_link_of_a_person_without_the_role_returns_403(
     world: World, text: Inquiry, role: Role | None
 ):
     url = link(world, text)
@@ -232,7 +232,7 @@ def test_who_may_no_longer_answer_is_told_and_changes_nothing(
     assert inquiries.get_inquiry(text.pk).state == "open"
 
 
-def test_who_may_no_longer_read_sees_how_it_ended_and_nothing_else(world: World, text: Inquiry):
+def test_answer_link_of_a_removed_member_shows_only_the_outcome(world: World, text: Inquiry):
     url = link(world, text)
     Client().post(url, {"answer": CANARY})
     assert CANARY in open_link(url).text
@@ -251,7 +251,7 @@ def test_a_link_of_a_run_that_is_over_says_so(world: World):
     assert inquiries.get_inquiry(world.question.pk).state == "open"
 
 
-def test_an_old_link_tells_as_little_as_one_that_never_was(world: World):
+def test_answer_link_that_expired_looks_like_an_unknown_one(world: World):
     url = link(world)
     AnswerLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     texts = set()
@@ -275,7 +275,7 @@ def test_refused_links_above_the_limit_get_429_and_a_good_one_works(
     assert Client().post(link(world), {"answer": "true"}).status_code == 200
 
 
-def test_only_the_person_of_the_link_is_led_to_the_conversation(world: World):
+def test_answer_link_leads_only_its_person_to_the_conversation(world: World):
     anchor, url = world.question.anchor, link(world)
     target_url = f"/conversations/{world.conversation.pk}?at={anchor}#{anchor}"
     assert open_link(url, signed_in(world.people["responder"])).find_one(href=target_url)
@@ -301,7 +301,7 @@ def test_answer_link_pages_are_not_stored_indexed_or_sent_as_referrer(world: Wor
     assert "noindex" in parse_page(response).find_one(name="robots")["content"]
 
 
-def test_address_of_a_link_with_a_slash_behind_tells_nobody_its_code(world: World):
+def test_answer_link_with_a_trailing_slash_sends_no_referrer(world: World):
     response = Client().get(f"{link(world)}/")
     assert (response.status_code, response["Referrer-Policy"]) == (404, "no-referrer")
 
@@ -336,7 +336,7 @@ def quiet_end() -> Iterator[None]:
     assert resolution.handover._arrivals == {}
 
 
-async def test_a_secret_reaches_the_call_and_nothing_else(
+async def test_answer_link_secret_reaches_only_the_call(
     shared_world: World, quiet_end: None, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(1)
@@ -363,7 +363,7 @@ async def test_a_secret_reaches_the_call_and_nothing_else(
 
 
 @pytest.mark.parametrize("refusal", [NoWaitingCall(), InvalidAnswer("Not so.")])
-def test_a_secret_never_comes_back(
+def test_answer_link_never_shows_the_secret(
     world: World, monkeypatch: pytest.MonkeyPatch, refusal: Exception
 ):
     monkeypatch.setattr(resolution, "answer_inquiry", AsyncMock(side_effect=refusal))
@@ -374,7 +374,7 @@ def test_a_secret_never_comes_back(
     assert CANARY not in response.content.decode()
 
 
-def test_a_secret_that_nobody_waits_for_is_dropped_and_the_link_stays(
+def test_answer_link_stays_when_its_secret_is_discarded(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(resolution, "answer_inquiry", AsyncMock(side_effect=NoWaitingCall))
@@ -388,7 +388,7 @@ def test_a_secret_that_nobody_waits_for_is_dropped_and_the_link_stays(
 
 
 @pytest.mark.parametrize("form", [{"answer": "true"}, {"do": "decline"}], ids=["answer", "decline"])
-def test_what_a_link_settles_is_marked_everywhere(world: World, form: dict[str, str]):
+def test_answer_by_a_link_is_marked_on_all_pages(world: World, form: dict[str, str]):
     Client().post(link(world), form)
     auditor = world.client("auditor")
     pages = f"/questions/{world.question.pk}", f"/conversations/{world.conversation.pk}", "/audit"

@@ -45,7 +45,7 @@ def conversation(world: World, person_name: str = "responder") -> ParsedPage:
     return parse_page(world.client(person_name).get(f"/conversations/{world.conversation.pk}"))
 
 
-def test_a_card_says_what_is_to_run_and_with_what(world: World):
+def test_approval_card_shows_tool_and_arguments(world: World):
     row = making.prompt(world.run, described="search (MCP server Web)")
     for page in (questions(world), conversation(world)):
         assert (card(page, row)["data-outcome"], card(page, row)["data-approval-kind"]) == (
@@ -80,7 +80,7 @@ def test_open_card_counts_how_long_it_has_waited(world: World):
         assert int(wait_time["data-waiting-seconds"]) >= 300
 
 
-def test_the_words_of_a_formatter_stand_in_place_of_the_arguments(world: World):
+def test_approval_card_shows_formatter_text_instead_of_arguments(world: World):
     row = making.prompt(world.run, text="diff <b>\n-a\n+b")
     page = questions(world)
     assert inside(page, row, "pre")[0].text.strip() == "diff <b>\n-a\n+b"
@@ -130,9 +130,7 @@ def test_a_field_holds_the_text_whole_its_first_line_ends_included(world: World)
 
 @pytest.mark.parametrize("kind", [ApprovalKind.RUN, DELIVER])
 @pytest.mark.parametrize("edit", [True, False])
-def test_where_editing_is_wanted_the_field_is_open_first(
-    world: World, kind: ApprovalKind, edit: bool
-):
+def test_approval_card_in_edit_mode_opens_its_field(world: World, kind: ApprovalKind, edit: bool):
     row = making.prompt(world.run, kind, edit=edit)
     folds = inside(questions(world), row, "details")
     (details,) = [fold for fold in folds if fold["class"] == "disclosure"]
@@ -149,7 +147,7 @@ def test_a_long_text_is_cut_says_its_size_and_leads_to_the_whole(world: World):
     assert len(inside(whole_page, row, "pre")[0].text.strip()) == 50_000
 
 
-def test_what_is_too_long_to_edit_can_still_be_delivered(world: World):
+def test_approval_of_a_result_too_long_to_edit_can_be_allowed(world: World):
     row = making.prompt(world.run, DELIVER, content="x" * 200_000)
     page = questions(world)
     assert inside(page, row, "textarea") == []
@@ -209,7 +207,7 @@ PRESSES = [
 
 @pytest.mark.parametrize("press", PRESSES)
 @pytest.mark.parametrize("htmx", [True, False])
-def test_each_button_decides_what_it_says(world: World, press: Press, htmx: bool):
+def test_approval_buttons_make_their_decisions(world: World, press: Press, htmx: bool):
     row = making.prompt(world.run, press.kind)
     response = post(world, row, press.how, htmx=htmx, **press.fields)
     settled_approval = approvals.get_approval(row.pk)
@@ -243,7 +241,7 @@ def test_arguments_that_cannot_be_used_come_back_as_typed(
     assert bool(page.find_all(id="main")) is not htmx
 
 
-def test_edited_arguments_are_not_for_the_rest_of_the_turn(world: World):
+def test_approval_with_edited_arguments_cannot_be_remembered(world: World):
     row = making.prompt(world.run)
     response = post(world, row, "allow", text="{}", remember="turn", htmx=True)
     assert response.status_code == 422
@@ -252,7 +250,7 @@ def test_edited_arguments_are_not_for_the_rest_of_the_turn(world: World):
 
 @pytest.mark.parametrize("htmx", [True, False])
 @pytest.mark.parametrize("action", ["allow", "refuse"])
-def test_the_loser_of_a_race_sees_who_was_first(world: World, action: str, htmx: bool):
+def test_approval_that_loses_a_race_names_the_first_person(world: World, action: str, htmx: bool):
     row = making.prompt(world.run)
     approvals.decide_approval(row.pk, {"allow": True}, making.decider(world.people["owner"]))
     response = post(world, row, action, text='{"a": "<b>"}', reason="<i>", htmx=htmx)
@@ -266,9 +264,7 @@ def test_the_loser_of_a_race_sees_who_was_first(world: World, action: str, htmx:
 
 @pytest.mark.parametrize("htmx", [True, False])
 @pytest.mark.parametrize("action", ["allow", "refuse"])
-def test_who_decides_again_is_told_that_their_decision_counts(
-    world: World, action: str, htmx: bool
-):
+def test_repeated_approval_is_reported_as_already_decided(world: World, action: str, htmx: bool):
     row = making.prompt(world.run)
     assert post(world, row, action, htmx=htmx).status_code in (200, 302)
     response = post(world, row, action, htmx=htmx)
@@ -277,7 +273,7 @@ def test_who_decides_again_is_told_that_their_decision_counts(
     assert "wasn't used" not in parse_page(response).text
 
 
-def test_who_comes_after_the_end_of_the_call_is_told(world: World):
+def test_approval_of_an_ended_call_is_reported_as_withdrawn(world: World):
     row = making.prompt(world.run)
     approvals.withdraw_approval(row.pk)
     page = parse_page(post(world, row, "allow", htmx=True))
@@ -286,7 +282,7 @@ def test_who_comes_after_the_end_of_the_call_is_told(world: World):
 
 
 @pytest.mark.parametrize("settle", [None, "decide", "withdraw"])
-def test_the_page_of_a_prompt_shows_it_or_what_became_of_it(world: World, settle: str | None):
+def test_approval_page_shows_the_card_or_its_outcome(world: World, settle: str | None):
     row = making.prompt(world.run)
     if settle == "decide":
         approvals.decide_approval(row.pk, {"allow": False}, making.decider(world.people["owner"]))
@@ -297,7 +293,7 @@ def test_the_page_of_a_prompt_shows_it_or_what_became_of_it(world: World, settle
     assert card(page, row)["data-outcome"] == outcome
 
 
-def test_questions_and_prompts_stand_in_one_queue_with_their_places(world: World):
+def test_questions_page_lists_questions_and_approvals_by_position(world: World):
     first, second = making.prompt(world.run), making.prompt(world.run, DELIVER)
     last = making.question(world.run)
     Inquiry.objects.filter(pk=last.pk).update(asked_at=timezone.now())
@@ -314,7 +310,7 @@ def test_questions_and_prompts_stand_in_one_queue_with_their_places(world: World
     assert page.find_one(id="question-count")["data-count"] == "4"
 
 
-def test_alone_in_the_queue_nothing_has_a_place(world: World):
+def test_approval_card_alone_in_the_queue_has_no_position(world: World):
     assert [t.text for t in questions(world) if "data-position" in t] == [""]
 
 
@@ -324,7 +320,7 @@ def test_a_reader_sees_no_card_and_others_nothing(world: World):
     assert not questions(world, "rival").find_all(id=f"approval-{row.pk}")
 
 
-def test_each_approval_form_has_a_token_and_a_harmless_enter_key(world: World):
+def test_approval_forms_have_csrf_tokens_and_a_harmless_enter_key(world: World):
     """Enter in a field sends the form it stands in: in the field of a reason, that skips."""
     row = making.prompt(world.run)
     page = questions(world)
@@ -347,7 +343,7 @@ def test_a_form_of_our_own_page_is_taken_and_one_of_another_is_not(world: World)
     assert response.status_code == 302
 
 
-def test_a_boolean_offers_to_be_remembered_and_nothing_else_does(world: World):
+def test_remember_checkbox_is_offered_for_boolean_questions_only(world: World):
     page = questions(world)
     assert [t["type"] for t in page.find_all(name="remember") if t.tag == "input"] == ["checkbox"]
     response = world.client("responder").post(
@@ -357,7 +353,7 @@ def test_a_boolean_offers_to_be_remembered_and_nothing_else_does(world: World):
     assert "checked" in box
 
 
-def test_an_answer_for_the_rest_of_the_turn_says_so_in_the_transcript(world: World):
+def test_remembered_answer_is_marked_in_the_transcript(world: World):
     client = world.client("responder")
     client.post(f"/questions/{world.question.pk}/answer", {"answer": "true", "remember": "turn"})
     question = making.question(world.run)

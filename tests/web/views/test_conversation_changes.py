@@ -48,7 +48,7 @@ def change(world: World, person_name: str = "responder", **data: str) -> Any:
         ({"do": "paint"}, "Choose what to change", {"title": "A talk"}),
     ],
 )
-def test_a_responder_changes_a_conversation_and_is_told(
+def test_conversation_change_of_a_responder_is_saved_and_confirmed(
     world: World, data: dict[str, str], message: str, expected: dict[str, Any]
 ):
     Conversation.objects.update(labels={"k": ""})
@@ -139,7 +139,7 @@ def test_refused_press_of_a_button_leads_back(world: World, busy: None, action: 
 @pytest.mark.parametrize(
     "target_url", ["//evil.example", "https://evil.example/", "evil", "/\\evil.x"]
 )
-def test_nobody_is_led_elsewhere_by_a_change(world: World, target_url: str):
+def test_conversation_change_does_not_redirect_to_other_sites(world: World, target_url: str):
     response = change(world, do="pin", next=target_url)
     assert response.redirect_chain == [(f"/conversations/{world.conversation.pk}", 302)]
 
@@ -153,7 +153,7 @@ def test_a_change_is_announced_to_those_who_look(world: World, monkeypatch: pyte
     stub.assert_awaited_once_with(world.conversation.pk)
 
 
-def test_what_is_jps_says_why_it_cannot_be_changed(world: World):
+def test_mirrored_conversation_shows_why_it_cannot_be_changed(world: World):
     Conversation.objects.update(origin="mirrored")
     reason = "an owner of Garden to enable writing on its People page"
     page = parse_page(
@@ -165,7 +165,7 @@ def test_what_is_jps_says_why_it_cannot_be_changed(world: World):
     assert not parse_page(world.client("responder").get("/conversations")).find_all(value="pin")
 
 
-def test_only_who_may_change_it_has_the_ways_to(world: World):
+def test_conversation_change_controls_are_for_responders(world: World):
     for person_name, may_change in (("reader", False), ("responder", True)):
         page = parse_page(world.client(person_name).get("/conversations"))
         buttons = [tag for tag in page if tag.get("name") == "do"]
@@ -198,7 +198,7 @@ async def test_a_page_hears_of_another_title_label_or_pin_once(shared_world: Wor
         assert await socket.hears_nothing()
 
 
-async def test_who_may_change_it_is_sent_the_menu_as_it_is_then(shared_world: World):
+async def test_changed_conversation_sends_its_menu_to_responders(shared_world: World):
     hello = await run_in_db_thread(make_hello, shared_world)
     async with connect_page(
         shared_world.people["responder"], **hello | {"questions": []}

@@ -48,7 +48,7 @@ def counts(page: ParsedPage, row: Tag) -> dict[str, str]:
     return {t["data-count"]: t.text for t in page if "data-count" in t and row in t.parents}
 
 
-def test_a_row_says_title_place_and_what_is_in_it(world: World):
+def test_conversation_row_has_title_workspace_and_counts(world: World):
     making.settle(making.question(world.run), Answered(True))
     making.settle(making.question(world.run), Redacted())
     page = parse_page(get(world))
@@ -92,7 +92,7 @@ def test_pinned_ones_come_first_and_archived_ones_on_request(world: World):
     + [("%", []), ("_", []), ("'", []), ("red\0ose", ["Red roses"])]
     + [(blank, ["Größe", "Red roses", "ROSES", "A talk"]) for blank in ("  ", "\0")],
 )
-def test_every_word_of_the_filter_must_be_there(world: World, words: str, expected: list[str]):
+def test_title_filter_requires_every_word(world: World, words: str, expected: list[str]):
     for title in ("ROSES", "Red roses", "Größe"):
         making.conversation(world.home, title)
     assert titles(get(world, q=words)) == expected
@@ -117,7 +117,7 @@ def test_htmx_gets_the_list_alone(world: World):
     assert len(rows(page)) == 1
 
 
-def test_a_row_leads_to_what_is_new_and_says_how_much(world: World):
+def test_conversation_row_links_to_new_events_with_their_count(world: World):
     ReadMark.objects.create(
         person=world.people["reader"],
         conversation=world.conversation,
@@ -156,16 +156,14 @@ def test_orders_and_filters_are_in_the_address_and_on_the_page(world: World):
 @pytest.mark.parametrize(
     "filters", [{"sort": "colour"}, {"origin": "<b>"}, {"has": "x"}, {"workspace": "9" * 30}]
 )
-def test_what_nobody_understands_is_named_and_the_rest_is_shown(
-    world: World, filters: dict[str, str]
-):
+def test_unknown_filter_is_named_and_ignored(world: World, filters: dict[str, str]):
     response = get(world, **filters)
     ((name, value),) = filters.items()
     assert f"Unknown filter: {name}={value}" in " ".join(parse_page(response).text.split())
     assert titles(response) == ["A talk"]
 
 
-def test_a_look_that_ended_before_the_list_says_so_and_goes_on(
+def test_conversation_search_at_its_scan_limit_offers_to_continue(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(keyset_merge, "MAX_SCANNED_ROWS", 3)
@@ -199,7 +197,7 @@ def test_the_way_back_leads_to_the_page_before(world: World, monkeypatch: pytest
     assert not parse_page(third).find_all(rel="next")
 
 
-def test_nothing_of_other_workspaces_is_listed(world: World):
+def test_conversation_list_excludes_other_workspaces(world: World):
     making.conversation(world.other_home, "Private")
     assert titles(get(world)) == ["A talk"]
     assert titles(get(world, "rival")) == ["Private"]
@@ -243,7 +241,7 @@ def test_a_continuation_of_another_order_leads_to_the_first_page(
     assert titles(get(world, **fields)) == titles(get(world, sort="length"))
 
 
-def test_the_demo_is_listed_with_what_the_files_hold(world: World):
+def test_demo_conversations_are_listed_with_their_counts(world: World):
     home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     Membership.objects.create(person=world.people["outsider"], workspace=home, role=Role.READER)
     page = parse_page(get(world, "outsider"))
@@ -267,7 +265,7 @@ def begin(world: World, person_name: str = "responder", **data: Any) -> Any:
     return world.client(person_name).post("/conversations/new", data)
 
 
-def test_a_conversation_begins_with_what_is_said(world: World, start_mock: AsyncMock):
+def test_new_conversation_starts_with_the_message(world: World, start_mock: AsyncMock):
     text = "First line " + "x" * 100 + "\nsecond"
     response = begin(world, workspace=world.home.pk, text=f"  {text}  ")
     conversation = Conversation.objects.latest("pk")
@@ -287,7 +285,7 @@ def test_a_conversation_begins_with_what_is_said(world: World, start_mock: Async
         ({"workspace": "1e9", "text": "Hi <b>"}, "Choose a workspace."),
     ],
 )
-def test_without_a_workspace_nothing_begins(
+def test_new_conversation_without_a_workspace_is_refused(
     world: World, start_mock: AsyncMock, data: dict[str, str], message: str
 ):
     before = Conversation.objects.count()
@@ -300,7 +298,7 @@ def test_without_a_workspace_nothing_begins(
     start_mock.assert_not_awaited()
 
 
-def test_nobody_begins_in_a_workspace_of_others(world: World, start_mock: AsyncMock):
+def test_new_conversation_in_a_foreign_workspace_is_refused(world: World, start_mock: AsyncMock):
     for person_name, home in (("rival", world.home), ("responder", world.other_home)):
         assert begin(world, person_name, workspace=home.pk, text="Hi").status_code == 422
     Membership.objects.create(
@@ -310,7 +308,7 @@ def test_nobody_begins_in_a_workspace_of_others(world: World, start_mock: AsyncM
     start_mock.assert_not_awaited()
 
 
-def test_saying_nothing_begins_nothing(world: World, start_mock: AsyncMock):
+def test_new_conversation_without_text_is_refused(world: World, start_mock: AsyncMock):
     response = begin(world, workspace=world.home.pk, text=" \n ")
     assert response.status_code == 422
     assert "Enter a message." in parse_page(response).find_one(role="alert").text
@@ -353,7 +351,7 @@ def test_form_says_where_none_can_start_and_where_a_script_plays(
     assert "script" not in page.text
 
 
-def test_asking_nothing_and_asking_twice_are_told(world: World):
+def test_start_turn_refuses_empty_text_and_a_second_turn(world: World):
     client = signed_in(world.people["responder"])
     url = f"/conversations/{world.conversation.pk}/turns"
     assert "Enter a message." in parse_page(client.post(url, {"text": " "}, follow=True)).text
@@ -363,9 +361,7 @@ def test_asking_nothing_and_asking_twice_are_told(world: World):
     assert "More than that" in parse_page(refusal).text, "what was typed is not lost"
 
 
-def test_what_a_bad_configuration_refuses_is_not_lost_and_names_the_file(
-    world: World, tmp_path: Path
-):
+def test_message_refused_by_a_bad_config_is_kept_and_names_the_file(world: World, tmp_path: Path):
     (tmp_path / ".jp").mkdir()
     (tmp_path / ".jp" / "config.toml").write_text("[assistant]\nmodel = 7\n")
     Workspace.objects.filter(pk=world.home.pk).update(root=str(tmp_path))
@@ -382,7 +378,7 @@ def test_what_a_bad_configuration_refuses_is_not_lost_and_names_the_file(
     assert not Run.objects.exists()
 
 
-def test_stopping_what_does_not_run_is_told(world: World):
+def test_stop_without_a_running_turn_is_reported(world: World):
     runs_in_store.end_run(world.run, RunState.DONE)
     client = signed_in(world.people["responder"])
     page = client.post(f"/conversations/{world.conversation.pk}/stop", follow=True)

@@ -101,13 +101,13 @@ def test_a_hit_in_a_call_names_the_item_that_it_is_shown_in(
 
 
 @pytest.mark.parametrize("words", ["nowhere", "", "   ", "-roses", "\x00"])
-def test_nothing_found_is_no_hit(world: World, indexed_conversation: Any, words: str):
+def test_find_without_matches_has_no_anchor(world: World, indexed_conversation: Any, words: str):
     result = get_json(world, f"/conversations/{indexed_conversation.pk}/find", q=words)
     assert result["total"] == 0
     assert "anchor" not in result
 
 
-def test_what_is_not_indexed_is_said(world: World, conversation: Any):
+def test_find_counts_unindexed_events(world: World, conversation: Any):
     assert get_json(world, f"/conversations/{conversation.pk}/find", q="roses")["unindexed"] == len(
         KINDS
     )
@@ -115,7 +115,7 @@ def test_what_is_not_indexed_is_said(world: World, conversation: Any):
     assert f"{len(KINDS)} events are still being indexed" in page.text
 
 
-def test_without_scripts_the_hits_are_a_list_of_links(world: World, indexed_conversation: Any):
+def test_find_without_scripts_lists_links(world: World, indexed_conversation: Any):
     conversation_url = f"/conversations/{indexed_conversation.pk}"
     page = parse_page(world.client("reader").get(f"{conversation_url}/find?q=roses&show=person"))
     assert "3 matches" in page.text
@@ -125,7 +125,7 @@ def test_without_scripts_the_hits_are_a_list_of_links(world: World, indexed_conv
     assert world.client("reader").get(links[0]).status_code == 200
 
 
-def test_a_hit_in_the_list_says_what_it_is_in(world: World, indexed_conversation: Any):
+def test_find_list_names_the_kind_of_each_match(world: World, indexed_conversation: Any):
     page = parse_page(
         world.client("reader").get(f"/conversations/{indexed_conversation.pk}/find", {"q": "water"})
     )
@@ -133,7 +133,7 @@ def test_a_hit_in_the_list_says_what_it_is_in(world: World, indexed_conversation
     assert tags == ["Prompt", "Failed result"]
 
 
-def test_the_list_of_hits_goes_on(
+def test_find_list_has_a_next_page(
     world: World, indexed_conversation: Any, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("jpweb.web.views.find.HITS_PER_PAGE", 2)
@@ -176,7 +176,7 @@ def test_a_step_past_the_last_leads_nowhere(world: World, conversation: Any):
     assert step(world, conversation, "inquiry", "next", 0) == ""
 
 
-def test_what_is_no_place_counts_as_the_beginning(world: World, conversation: Any):
+def test_step_from_an_invalid_position_starts_at_the_beginning(world: World, conversation: Any):
     assert step(world, conversation, "prompt", "next", "x") == anchor(conversation, 1)
     assert step(world, conversation, "prompt", "next", "9" * 40) == anchor(conversation, 1)
     assert step(world, conversation, "prompt", "previous", "²") == anchor(conversation, 6)
@@ -218,7 +218,7 @@ def test_steps_between_items_are_between_those_that_are_shown(world: World, conv
     assert result["anchor"] == anchor(conversation, 6)
 
 
-def test_without_scripts_a_step_is_a_link(world: World, conversation: Any):
+def test_step_without_scripts_redirects_to_the_event(world: World, conversation: Any):
     conversation_url = f"/conversations/{conversation.pk}"
     target = anchor(conversation, 6)
     reply = world.client("reader").get(
@@ -233,7 +233,7 @@ def test_without_scripts_a_step_is_a_link(world: World, conversation: Any):
 @pytest.mark.parametrize(
     ("to", "at", "side"), [("next", "end", "later"), ("previous", "0", "earlier")]
 )
-def test_without_scripts_a_step_past_the_last_says_so(
+def test_step_without_scripts_past_the_last_shows_a_message(
     world: World, conversation: Any, to: str, at: str, side: str
 ):
     client = world.client("reader")
@@ -243,7 +243,7 @@ def test_without_scripts_a_step_past_the_last_says_so(
     assert f"No {side} question." in parse_page(client.get(reply["Location"])).text
 
 
-def test_a_step_to_what_nobody_knows_is_refused(world: World, conversation: Any):
+def test_step_to_an_unknown_kind_returns_400(world: World, conversation: Any):
     reply = world.client("reader").get(f"/conversations/{conversation.pk}/step?what=novel")
     assert reply.status_code == 400
     assert b"item, prompt, inquiry, problem" in reply.content

@@ -45,7 +45,7 @@ def part(page: ParsedPage, title: str) -> list[str]:
     ]
 
 
-def test_what_waits_for_the_person_comes_oldest_first_with_the_way_to_all(world: World):
+def test_start_page_lists_open_questions_oldest_first(world: World):
     rows = [world.question, world.prompt]
     rows += [making.question(world.run, text=f"Question {n}?\nmore") for n in range(5)]
     for n, row in enumerate(rows):
@@ -62,7 +62,7 @@ def test_what_waits_for_the_person_comes_oldest_first_with_the_way_to_all(world:
     assert "View all 7" in page.text
 
 
-def test_nothing_waits_for_who_may_not_answer_or_is_elsewhere(world: World):
+def test_start_page_lists_no_questions_without_the_role(world: World):
     assert "Go on?" not in start(world, "reader").text
     assert part(start(world, "rival"), "waiting") == []
     Inquiry.objects.all().delete()
@@ -113,7 +113,7 @@ def test_active_run_counts_how_long_it_has_run(world: World):
     assert [t.tag for t in page if "data-waiting-seconds" in t] == ["time"]
 
 
-def test_what_grew_since_the_person_read_it_is_shown_with_how_much(world: World):
+def test_start_page_lists_conversations_with_unread_events(world: World):
     for name, ago in (("one", 3), ("two", 2), ("same", 1)):
         conversation = making.conversation(world.home, name)
         journal.append_events(conversation.pk, [making.event(ChatResponse("message", "Hi"))] * 2)
@@ -132,7 +132,9 @@ def test_what_grew_since_the_person_read_it_is_shown_with_how_much(world: World)
     assert "not in any workspace" in start(world, "reader").text
 
 
-def test_only_what_was_read_last_is_looked_at(world: World, monkeypatch: pytest.MonkeyPatch):
+def test_start_page_checks_only_recently_read_conversations(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(dashboard, "READ_CONVERSATIONS", 1)
     for n, name in enumerate(("early", "late")):
         conversation = making.conversation(world.home, name)
@@ -172,7 +174,7 @@ def test_pinned_ones_and_the_newest_are_at_hand(world: World):
         (None, "Ask an owner of one to invite you"),
     ],
 )
-def test_who_has_nothing_sees_what_to_do_next(world: World, role: Role | None, message: str):
+def test_start_page_of_a_new_person_shows_next_steps(world: World, role: Role | None, message: str):
     world.people["newcomer"] = making.person("newcomer", role, making.workspace("New"))
     page = start(world, "newcomer")
     assert message in page.text

@@ -35,7 +35,7 @@ async def card(socket: Socket, key: int) -> dict[str, str]:
                     return tag
 
 
-async def test_a_prompt_comes_to_those_who_may_decide_and_goes_when_somebody_has(
+async def test_socket_shows_a_prompt_to_deciders_until_it_is_decided(
     shared_world: World,
 ):
     hello = await run_in_db_thread(make_hello, shared_world)
@@ -79,7 +79,7 @@ async def test_a_page_that_shows_a_prompt_is_not_sent_it_again(shared_world: Wor
         assert not parse_page(await socket.receive_all()).find_all(id=f"approval-{row.pk}")
 
 
-async def test_a_page_that_comes_back_gets_what_came_and_what_became_of_the_rest(
+async def test_socket_reconnect_returns_new_and_decided_prompts(
     shared_world: World,
 ):
     old = await run_in_db_thread(making.prompt, shared_world.run)
@@ -137,7 +137,7 @@ async def test_naming_a_prompt_shows_nothing_to_those_who_may_not_decide(
     assert "Owner" not in html
 
 
-async def test_a_card_that_is_open_but_no_longer_ones_own_goes(shared_world: World):
+async def test_socket_removes_open_prompts_of_a_person_without_the_role(shared_world: World):
     row = await run_in_db_thread(making.prompt, shared_world.run)
     hello = await run_in_db_thread(make_hello, shared_world, row)
     await run_in_db_thread(
@@ -174,9 +174,7 @@ async def test_a_tool_call_is_shown_as_code_while_it_comes(shared_world: World):
     ("variant", "size", "kept_chars"),
     [("tool_call", 4000, 4000), ("tool_call", 4001, 4000), ("message", 9000, 9000)],
 )
-def test_of_a_long_tool_call_the_end_is_shown_with_its_size(
-    variant: str, size: int, kept_chars: int
-):
+def test_partial_tool_call_shows_its_end_and_size(variant: str, size: int, kept_chars: int):
     name = "vault " if variant == "tool_call" else ""
     html_page = parse_page(
         conversation_updates.render_partial_text(variant, name + "x" * (size - 1) + "!")
@@ -193,7 +191,7 @@ def test_of_a_long_tool_call_the_end_is_shown_with_its_size(
         ("0 1 5 Slow down.", "Trying again (1 of 5)… Slow down."),
     ],
 )
-def test_between_two_requests_it_is_told_when_the_next_one_is_sent(text: str, words: str):
+def test_partial_text_of_a_retry_shows_the_time_of_the_next_request(text: str, words: str):
     box = parse_page(conversation_updates.render_partial_text("retry", text))
     assert " ".join(box.find_one(id="partial-text").text.replace("…", "… ").split()) == words
     ended = parse_page(conversation_updates.render_partial_text("retry", ""))

@@ -39,7 +39,7 @@ def add(world: World, person_name: str = "responder", **data: Any) -> Any:
     return world.client(person_name).post("/notifications/add", form)
 
 
-def test_a_page_says_what_is_sent_and_what_never_is(world: World):
+def test_notifications_page_names_sent_and_withheld_content(world: World):
     text = " ".join(page(world).text.split())
     assert "the first 300 characters of the question, and a single-use link to answer it" in text
     never = "the text of a secret question or of a comment, any answer, the arguments or results"
@@ -90,7 +90,7 @@ def test_an_address_is_added_and_from_then_on_shown_without_its_key(world: World
     ],
     ids=str,
 )
-def test_what_cannot_be_kept_is_told_and_stays_in_the_form(
+def test_invalid_destination_is_refused_and_stays_in_the_form(
     world: World, wrong: dict[str, str], message: str
 ):
     response = add(world, **wrong)
@@ -136,12 +136,12 @@ def test_a_day_and_no_delay_at_all_are_taken(world: World):
 
 
 @pytest.mark.parametrize("person_name", ["reader", "rival", "outsider"])
-def test_nobody_adds_an_address_where_they_may_not_answer(world: World, person_name: str):
+def test_add_destination_without_an_answering_role_is_refused(world: World, person_name: str):
     assert add(world, person_name).status_code == 422
     assert not NotificationDestination.objects.exists()
 
 
-def test_who_may_answer_nowhere_gets_no_form(world: World):
+def test_notifications_page_without_an_answering_role_has_no_form(world: World):
     html_page = page(world, "reader")
     assert not html_page.find_all(name="url")
     assert "you need the Responder role" in html_page.text
@@ -159,7 +159,7 @@ def test_addresses_of_others_are_neither_shown_nor_removed_nor_tested(world: Wor
 
 
 @pytest.mark.parametrize("key", ["", "x", "0", "99999999999", "²"])
-def test_an_address_that_is_none_is_told(world: World, key: str):
+def test_remove_or_test_of_an_unknown_channel_is_refused(world: World, key: str):
     client = world.client("responder")
     for action in ("remove", "test"):
         response = client.post(f"/notifications/{action}", {"address": key}, follow=True)
@@ -200,7 +200,7 @@ def test_a_test_is_sent(world: World, receiver: NotificationReceiver):
     assert "test notification for Garden" in receiver.bodies[0]
 
 
-def test_a_test_that_fails_is_told_and_stays_told_without_the_key(
+def test_failed_test_notification_is_shown_without_the_key(
     world: World, receiver: NotificationReceiver
 ):
     receiver.manner = "fails"
@@ -213,7 +213,7 @@ def test_a_test_that_fails_is_told_and_stays_told_without_the_key(
     assert KEY not in html
 
 
-def test_an_address_whose_service_is_no_longer_allowed_is_told(world: World, settings: Any):
+def test_notifications_page_marks_a_service_no_longer_allowed(world: World, settings: Any):
     add(world)
     settings.NOTIFY_SCHEMAS = ("slack",)
     html_page = page(world)
@@ -223,7 +223,7 @@ def test_an_address_whose_service_is_no_longer_allowed_is_told(world: World, set
 
 
 @pytest.mark.parametrize("example", [url for _, url in notifications.URL_EXAMPLES])
-def test_each_example_would_be_taken(example: str):
+def test_destination_examples_are_valid(example: str):
     apprise_sender.check_address(example)
 
 

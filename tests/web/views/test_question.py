@@ -55,7 +55,7 @@ def steps(page: ParsedPage) -> list[str]:
 
 
 @pytest.mark.parametrize("person_name", MEMBERS)
-def test_it_is_a_card_for_those_who_may_answer(world: World, person_name: str):
+def test_question_page_has_a_card_for_people_who_may_answer(world: World, person_name: str):
     page = page_of(world, person_name)
     card = page.find_one(id=f"question-{world.question.pk}")
     may_answer = person_name not in ("reader", "auditor only")
@@ -93,7 +93,7 @@ def test_a_question_whose_run_is_over_is_no_card(world: World):
     assert "can't be answered here" in page.text
 
 
-def test_it_says_how_it_ended_and_what_was_asked(world: World):
+def test_question_page_shows_outcome_and_question(world: World):
     options = (Option("red", "like a rose"), Option("blue"))
     row = making.question(world.run, Select(options), "Which?\nOf these.")
     making.settle(row, Answered("red"), making.decider(world.people["owner"]))
@@ -105,7 +105,7 @@ def test_it_says_how_it_ended_and_what_was_asked(world: World):
     assert "by Owner" in " ".join(page.find_one(id="timeline").text.split())
 
 
-def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
+def test_question_page_shows_receipts_to_auditors_only(world: World):
     row, asked_at = world.question, world.question.asked_at
     owner, responder = world.people["owner"], world.people["responder"]
 
@@ -194,7 +194,7 @@ def test_a_settled_question_shows_receipts_that_are_not_written_yet(world: World
     assert set(steps(page_of(world, "auditor", htmx=True))) == expected_steps
 
 
-def test_what_no_page_showed_is_said_to_be_shown_to_nobody(world: World):
+def test_question_page_without_receipts_states_that_no_person_saw_it(world: World):
     making.settle(world.question, Cancelled(CancellationReason.LOST))
     assert page_of(world, "auditor").find_all(**{"data-receipt": "none"})
 
@@ -212,7 +212,7 @@ def test_a_page_that_shows_a_card_has_delivered_it(world: World):
     assert receipt_buffer._pending_receipts == {}
 
 
-def test_to_htmx_an_open_card_is_never_sent_again(world: World):
+def test_question_page_over_htmx_omits_the_open_card(world: World):
     row = world.question
     page = page_of(world, "responder", htmx=True)
     assert [tag["id"] for tag in page if "hx-swap-oob" in tag] == ["timeline"]
@@ -234,7 +234,7 @@ def test_a_card_says_when_it_expires(world: World):
     assert 9000 < int(time_tag["data-remaining-seconds"]) <= 9030
 
 
-def test_a_card_lists_what_the_team_decided_before_and_a_secret_does_not(world: World):
+def test_question_card_lists_previous_answers_unless_secret(world: World):
     first = making.settle(world.question, Answered(False), making.decider(world.people["owner"]))
     secret = making.settle(making.question(world.run, Secret()), Cancelled(CancellationReason.USER))
     assert secret.same_question_key == ""
@@ -255,7 +255,7 @@ def test_the_default_is_marked(world: World):
     assert (button.text.strip(), button["value"]) == ("No", "false")
 
 
-def test_what_waits_last_is_told_to_pages_but_no_secret(world: World):
+def test_question_count_has_the_newest_question_without_secret_text(world: World):
     secret = making.question(world.run, Secret(), "The canary's name?")
     for row, ask in ((world.question, "Go on?"), (secret, "Secret requested")):
         html = render_to_string("_question_count.html", {"waiting_count": 2, "newest": row})

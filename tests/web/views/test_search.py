@@ -55,7 +55,7 @@ def heading(html_page: ParsedPage) -> str:
     return next(tag.text for tag in html_page.tags if tag.get("id") == "count")
 
 
-def test_without_a_query_it_tells_what_can_be_typed(world: World):
+def test_search_page_without_a_query_shows_examples(world: World):
     html_page = look(world)
     examples = [tag.text for tag in html_page.tags if tag.tag == "dt"]
     assert examples == [example for example, _ in display_text.QUERY_EXAMPLES]
@@ -65,7 +65,7 @@ def test_without_a_query_it_tells_what_can_be_typed(world: World):
             assert parse_qs(urlsplit(tag["href"]).query)["q"][0] == tag.text
 
 
-def test_a_hit_lands_on_its_event_with_what_to_light(world: World):
+def test_search_hit_link_has_event_and_highlight_words(world: World):
     say(world, "nothing", "A pear tree, pruned")
     html_page = look(world, q='"pear tree" prun* kind:assistant -apple')
     anchor = JournalEntry.objects.get(
@@ -96,7 +96,7 @@ def test_hostile_markup_in_results_is_escaped(world: World):
     assert [tag for tag in html_page.tags if tag.tag == "script" and not tag.get("src")] == []
 
 
-def test_filters_stand_in_the_address_and_in_the_form(world: World):
+def test_search_filters_are_in_the_url_and_the_form(world: World):
     tool = world.question.asker
     filters = {"q": "go", "kind": "question", "outcome": "open", "tool": tool, "before": "2030-01"}
     up_to_date()
@@ -116,7 +116,7 @@ def test_filters_stand_in_the_address_and_in_the_form(world: World):
     )
 
 
-def test_what_cannot_be_read_is_told_and_the_rest_is_found(world: World):
+def test_search_page_reports_invalid_filters_and_uses_the_rest(world: World):
     say(world, "pear")
     html_page = look(world, q="pear before:soon kind:novel", **{"in": "Nowhere"})
     assert len(links(html_page)) == 1
@@ -147,7 +147,7 @@ def test_a_secret_question_shows_no_answer(world: World):
 
 
 @pytest.mark.parametrize("person_name", ["outsider", "rival"])
-def test_others_find_nothing_and_learn_nothing(world: World, person_name: str):
+def test_search_page_of_other_people_reveals_nothing(world: World, person_name: str):
     say(world, "pear")
     Conversation.objects.update(needs_indexing=True)
     html_page = look(world, person_name, q="pear", **{"in": "Garden"})
@@ -156,7 +156,7 @@ def test_others_find_nothing_and_learn_nothing(world: World, person_name: str):
     assert "Garden" not in [tag.text for tag in html_page.tags if tag.tag == "option"]
 
 
-def test_what_is_yet_to_be_indexed_is_told(world: World):
+def test_search_page_counts_unindexed_conversations(world: World):
     assert any("Still indexing 1 conversation;" in text for text in notices(look(world)))
     up_to_date()
     assert notices(look(world)) == []
@@ -187,7 +187,7 @@ def test_a_continuation_that_cannot_be_read_is_the_beginning(world: World, curso
     assert len(links(look(world, q="pear", below=cursor))) == 1
 
 
-def test_many_are_counted_up_to_a_bound(world: World, monkeypatch: pytest.MonkeyPatch):
+def test_search_page_counts_results_up_to_its_limit(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(engine, "COUNT_LIMIT", 3)
     monkeypatch.setattr(engine, "PAGE_HITS", 2)
     monkeypatch.setattr(conversation_groups, "MAX_EVENTS_PER_TERM", 3)
@@ -197,7 +197,7 @@ def test_many_are_counted_up_to_a_bound(world: World, monkeypatch: pytest.Monkey
     assert heading(look(world, q="pear -pear")) == "No results"
 
 
-def test_results_are_grouped_with_the_kinds_of_what_was_found(world: World):
+def test_search_results_are_grouped_with_kinds_of_matches(world: World):
     say(world, "a pear", "another pear", "a plum")
     html_page = look(world, q="which pear or quince")
     (group,) = [tag for tag in html_page.tags if tag.get("class") == "row group"]
@@ -211,7 +211,7 @@ def test_results_are_grouped_with_the_kinds_of_what_was_found(world: World):
     assert len(links(look(world, q="pear", sort="newest"))) == 2
 
 
-def test_a_hit_of_a_sentence_lands_with_the_words_that_stand_in_it(world: World):
+def test_search_hit_link_has_the_matched_words_of_a_sentence(world: World):
     say(world, "We chose the small embedding model.")
     (link,) = links(look(world, q="which embedding models was chosen -pear ls"))
     assert parse_qs(urlsplit(link).query)["q"] == ["embedding model chose"]
@@ -233,7 +233,7 @@ def test_spelled_filters_are_chips_that_remove_them(world: World):
         assert len(links(look(world, q=query_text))) == 1
 
 
-def test_kinds_of_what_was_found_narrow_it(world: World):
+def test_search_kind_chips_narrow_the_results(world: World):
     say(world, "a pear")
     journal.append_events(world.conversation.pk, [making.event(ChatRequest("which pear?"))])
     up_to_date()
@@ -278,7 +278,7 @@ def test_a_search_is_saved_listed_and_deleted(world: World):
         ({"name": "x", "query": "colour=green&below=1"}, "no search to save"),
     ],
 )
-def test_what_cannot_be_saved_is_told(world: World, data: dict[str, str], message: str):
+def test_save_search_reports_invalid_input(world: World, data: dict[str, str], message: str):
     client = world.client("reader")
     client.post("/search/save", data)
     assert message in client.get("/search").content.decode()
@@ -296,14 +296,14 @@ def test_saved_search_of_an_invalid_name_is_refused(world: World, name: str, mes
     assert not SavedSearch.objects.exists()
 
 
-def test_the_form_offers_to_save_what_stands_in_the_address(world: World):
+def test_save_search_form_has_the_query_of_the_url(world: World):
     html_page = look(world, q="pear", kind="question", colour="green")
     (field,) = [tag for tag in html_page.tags if tag.get("name") == "query"]
     assert field["value"] == "q=pear&kind=question"
     assert [tag for tag in look(world).tags if tag.get("name") == "query"] == []
 
 
-def test_each_category_that_is_indexed_has_its_word():
+def test_search_category_labels_cover_indexed_categories():
     categories = {
         category
         for categories in query_parser.CATEGORIES_BY_KIND.values()

@@ -45,7 +45,7 @@ def test_sign_in_with_a_code_or_link_works_once(world: World, before: str):
 
 @pytest.mark.parametrize("method", ["get", "head"])
 @pytest.mark.parametrize("path", ["/sign-in", "/join"])
-def test_reading_the_page_of_a_link_uses_nothing_up(world: World, method: str, path: str):
+def test_sign_in_link_is_not_used_by_opening_its_page(world: World, method: str, path: str):
     token, invited = code(world), invitation(world)
     for query in ("", f"?code={token}", f"?code={invited}&do=join"):
         assert getattr(Client(), method)(path + query).status_code == 200
@@ -74,7 +74,7 @@ def test_sign_in_with_a_link_of_another_person_changes_who_one_is(world: World):
 
 @pytest.mark.parametrize("code_text", ["guessed", "x" * 2000, "\0", "ünï", "", "#"])
 @pytest.mark.parametrize("path", ["/sign-in", "/join"])
-def test_a_code_that_nobody_made_is_refused(world: World, code_text: str, path: str):
+def test_unknown_sign_in_code_is_refused(world: World, code_text: str, path: str):
     assert use(Client(), code_text, path).status_code == 403
 
 
@@ -84,7 +84,7 @@ def test_a_code_grows_old(world: World):
     assert use(Client(), token).status_code == 403
 
 
-def test_nothing_of_signing_in_is_kept_by_a_browser(world: World):
+def test_sign_in_pages_are_not_cacheable(world: World):
     for path in ("/sign-in", "/join"):
         assert "no-store" in Client().get(path)["Cache-Control"]
         assert "no-store" in use(Client(), "guessed", path)["Cache-Control"]
@@ -130,7 +130,7 @@ def test_used_link_leads_home_without_a_line_above_the_limit(
     assert (locations, len(caplog.messages)) == ({"/"}, count)
 
 
-def test_the_page_says_how_to_sign_in_and_nothing_else(world: World):
+def test_sign_in_page_shows_only_how_to_sign_in(world: World):
     page = parse_page(Client().get("/sign-in"))
     assert "Sign in with a one-time link" in page.text
     assert "ws-connect" not in next(tag for tag in page if tag.tag == "body")
@@ -167,7 +167,7 @@ def test_a_sign_in_that_ended_elsewhere_clears_the_browsers_cache(world: World):
     assert "Clear-Site-Data" not in Client().get("/")
 
 
-def test_who_was_made_inactive_is_signed_out(world: World):
+def test_inactive_person_is_signed_out(world: World):
     client, token = signed_in(world.people["owner"]), code(world, "owner")
     world.people["owner"].is_active = False
     world.people["owner"].save()
@@ -243,7 +243,7 @@ def test_taking_an_invitation_keeps_this_sign_in_and_ends_others(world: World):
     assert second_client.get("/")["Location"].startswith("/sign-in")
 
 
-def test_a_member_who_takes_an_invitation_is_told(world: World):
+def test_invitation_taken_by_a_member_is_refused(world: World):
     token = invitation(world)
     response = use(world.client("reader"), token, "/join", do="join")
     assert response.status_code == 422

@@ -93,7 +93,9 @@ def test_a_turn_under_way_can_be_stopped_restarted_and_answered(world: World):
         ("done", {"turns"}),
     ],
 )
-def test_what_failed_can_be_tried_again(world: World, state: str, expected: set[str]):
+def test_failed_turn_has_a_retry_button_for_responders(
+    world: World, state: str, expected: set[str]
+):
     Run.objects.update(state=state)
     assert actions(foot(world)) == expected
     assert actions(foot(world, "reader")) == set()
@@ -109,14 +111,14 @@ def test_failed_turn_that_another_followed_cannot_be_tried_again(
 
 
 @pytest.mark.parametrize("kind", display_text.FAILURE_TEXTS)
-def test_a_failure_says_what_it_means_and_what_the_provider_said(world: World, kind: str):
+def test_failed_turn_shows_its_meaning_and_the_providers_text(world: World, kind: str):
     Run.objects.update(state="failed", failure=kind, problem="429: <slow down>")
     failure = foot(world).find_one(**{"data-failure": kind})
     assert display_text.FAILURE_TEXTS[kind] in failure.text
     assert "429: <slow down>" in failure.text
 
 
-def test_a_failure_of_no_known_kind_says_what_is_known(world: World):
+def test_failed_turn_of_an_unknown_kind_shows_its_problem(world: World):
     Run.objects.update(state="failed", failure="novel", problem="It broke.")
     failure = foot(world).find_one(**{"data-failure": "novel"})
     assert failure.text.strip() == "The last turn failed. It broke."
@@ -129,7 +131,7 @@ def test_a_failure_of_no_known_kind_says_what_is_known(world: World):
         ("respond", {"text": " Use b.\r\nOr c. "}, ("respond", "Use b.\nOr c.")),
     ],
 )
-def test_what_is_said_reaches_the_turn(
+def test_interrupt_form_reaches_the_turn(
     world: World,
     interrupt_mock: AsyncMock,
     action: str,
@@ -143,7 +145,9 @@ def test_what_is_said_reaches_the_turn(
 
 
 @pytest.mark.parametrize("action", ["restart", "respond"])
-def test_what_nobody_hears_is_told(world: World, interrupt_mock: AsyncMock, action: str):
+def test_interrupt_without_a_running_turn_is_reported(
+    world: World, interrupt_mock: AsyncMock, action: str
+):
     interrupt_mock.return_value = False
     assert "running; nothing was" in send(world, action, text="Hello").text
 
@@ -160,7 +164,7 @@ def test_reply_that_no_turn_hears_is_kept_in_the_field_for_a_message(
     assert parse_page(response).find_one(id="text").text.strip() == "Use b."
 
 
-def test_page_of_a_running_turn_reloads_itself_unless_somebody_writes(world: World):
+def test_page_of_a_running_turn_refreshes_unless_turned_off(world: World):
     Inquiry.objects.all().delete()
     Approval.objects.all().delete()
     client, path = world.client("responder"), f"/conversations/{world.conversation.pk}"
@@ -173,7 +177,7 @@ def test_page_of_a_running_turn_reloads_itself_unless_somebody_writes(world: Wor
     assert (refreshing in refused, "Hello" in refused) == (False, True)
 
 
-def test_an_empty_answer_reaches_nobody(world: World, interrupt_mock: AsyncMock):
+def test_empty_interrupt_text_is_not_sent(world: World, interrupt_mock: AsyncMock):
     assert "Enter a message." in send(world, "respond", text=" ").text
     interrupt_mock.assert_not_awaited()
 
@@ -292,7 +296,7 @@ def test_text_that_was_refused_is_kept_for_the_page_of_its_conversation(world: W
     assert "Hello there" in parse_page(client.get(url)).text
 
 
-def test_without_a_configured_model_the_default_one_is_named_before(world: World, settings: Any):
+def test_composer_names_the_default_model(world: World, settings: Any):
     Run.objects.update(state="done")
     settings.PROVIDER, settings.MODEL = "scripted", ""
     assert "to scripted" in foot(world).find_one(id="composer").text

@@ -46,7 +46,7 @@ async def receive_row(socket: Socket) -> str:
     return page.find_one(**{"data-kind": "tool_call_request"}).text
 
 
-async def test_row_of_a_call_says_that_it_waits_and_what_was_decided(shared_world: World):
+async def test_call_row_shows_a_pending_approval_and_its_decision(shared_world: World):
     await run_in_db_thread(making.settle, shared_world.question, Answered(True))
     hello = await make_page_state(shared_world)
     async with connect_page(shared_world.people["reader"], **hello) as socket:

@@ -15,7 +15,7 @@ from tests.web.transcript.test_consumers import append_events, ids
 from tests.web.world import World
 
 
-async def test_page_that_opens_while_a_model_pauses_gets_what_came(shared_world: World):
+async def test_page_opened_during_a_reply_gets_its_partial_text(shared_world: World):
     hello = await run_in_db_thread(make_hello, shared_world)
     await publisher.publish_partial_text(shared_world.conversation.pk, "message", "Some text")
     async with connect_page(shared_world.people["reader"], **hello) as socket:

@@ -25,7 +25,7 @@ def test_importing_the_providers_does_not_import_their_library():
     assert result.stdout == "False\n"
 
 
-def test_each_vendor_has_its_address_and_title():
+def test_provider_info_has_address_and_title_of_all_vendors():
     assert {*SERVED_PROVIDERS} == {*PROVIDERS} - {"scripted"} == {*MODELS}
     assert all(info.base_url and info.title for info in PROVIDER_INFO.values())
 
@@ -39,7 +39,7 @@ def test_each_vendor_has_its_address_and_title():
         ("openrouter", "OPENROUTER_API_KEY"),
     ],
 )
-def test_without_a_key_nothing_is_asked(name: str, variable: str):
+def test_provider_without_a_key_fails_before_a_request(name: str, variable: str):
     with pytest.raises(ProviderFailed, match=f"Set {variable}") as error:
         PROVIDERS[name](ModelConfig(name, "m"), ProviderConfig(), None)
     assert error.value.kind is FailureKind.WRONG_KEY
@@ -152,7 +152,7 @@ async def test_beta_headers_reach_anthropic():
         assert "context-1m-2025-08-07" in standin.requests[0].headers["anthropic-beta"]
 
 
-async def test_openrouter_is_told_the_app_s_name():
+async def test_openrouter_request_has_the_app_name_header():
     with run_vendor("openrouter", [Reply(Say("Hello")), Reply(Say("Hello"))]) as standin:
         await receive_events(make_provider(standin))
         await receive_events(make_provider(standin, app_name="Ours"))

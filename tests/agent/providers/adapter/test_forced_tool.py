@@ -17,7 +17,7 @@ from tests.machine.vendors import Reply, Say, run_vendor
 
 @pytest.mark.parametrize("name", ["anthropic", "google", "openai", "ollama"])
 @pytest.mark.parametrize(("nudge_count", "words"), [(1, "You did not"), (2, "twice"), (3, "final")])
-async def test_after_replies_without_the_call_it_is_asked_for_more_firmly(
+async def test_forced_tool_is_requested_more_firmly_after_replies_without_it(
     name: str, nudge_count: int, words: str
 ):
     said = make_event(ChatResponse("message", "I would rather talk."))
@@ -35,7 +35,7 @@ async def test_after_replies_without_the_call_it_is_asked_for_more_firmly(
 
 
 @pytest.mark.parametrize("name", ["anthropic", "google", "openai", "ollama"])
-async def test_a_reply_that_broke_off_after_the_call_is_gone_on_with(name: str):
+async def test_forced_tool_reply_cut_off_after_the_call_is_continued(name: str):
     said = make_event(ChatResponse("message", "The file says"))
     with run_vendor(name, [Reply(Say("."))]) as standin:
         request = make_request(

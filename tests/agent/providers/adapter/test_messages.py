@@ -35,7 +35,7 @@ async def get_sent_body(name: str, *events: ConversationEvent) -> Any:
         return standin.requests[0].body
 
 
-def test_each_kind_that_providers_may_see_is_sent_and_no_other():
+def test_make_messages_sends_provider_visible_kinds_only():
     sent_tags = set()
     for path in sorted((Path(__file__).parents[3] / "samples" / "events").glob("*.json")):
         samples = wire.read_element(path.read_text()).events
@@ -46,13 +46,13 @@ def test_each_kind_that_providers_may_see_is_sent_and_no_other():
     assert sent_tags == {tag for tag, kind in KINDS.items() if kind.PROVIDER_VISIBLE}
 
 
-async def test_data_goes_back_as_json():
+async def test_structured_data_is_sent_as_json():
     data = make_event(ChatResponse("data", {"answer": "ä"}))
     body = await get_sent_body("ollama", ASKED, data, ASKED)
     assert body["messages"][2] == {"role": "assistant", "content": '{"answer": "ä"}'}
 
 
-async def test_a_reply_of_which_nothing_is_left_leaves_no_gap():
+async def test_make_messages_of_an_emptied_reply_leaves_no_gap():
     reasoning = make_event(ChatResponse("reasoning", "Hm"))
     empty = make_event(ChatResponse("message", ""))
     body = await get_sent_body("ollama", ASKED, reasoning, empty, ASKED)
@@ -147,7 +147,7 @@ async def test_local_models_get_their_reasoning_back_while_they_call_tools(name:
     assert "Earlier" not in str(body)
 
 
-async def test_structured_data_goes_back_to_openai_as_its_item():
+async def test_structured_data_is_sent_to_openai_as_its_item():
     thought = make_event(
         ChatResponse("reasoning", "Hm"), openai_item_id="rs_1", openai_encrypted_content="U0lH"
     )

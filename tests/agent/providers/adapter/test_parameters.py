@@ -68,7 +68,7 @@ async def test_ollama_has_its_parameters_among_the_options():
 
 
 @pytest.mark.parametrize(("window", "keep_alive"), [("big", 600), (True, ""), (0, None)])
-async def test_ollama_is_sent_nothing_that_jp_would_not_send(window: Any, keep_alive: Any):
+async def test_ollama_request_has_no_parameters_beyond_those_of_jp(window: Any, keep_alive: Any):
     body = await get_sent_body("ollama", context_window=window, keep_alive=keep_alive)
     assert body["options"] == {}
     assert "keep_alive" not in body
@@ -83,7 +83,7 @@ async def test_google_has_its_parameters_in_a_place_of_their_own():
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-async def test_without_parameters_the_vendor_chooses_the_sampling(name: str):
+async def test_request_without_parameters_sends_no_temperature(name: str):
     assert "temperature" not in str(await get_sent_body(name))
 
 
@@ -104,13 +104,13 @@ async def test_anthropic_is_asked_to_cache_the_prompt(cache: bool | str, times: 
 
 
 @pytest.mark.parametrize("cache", [True, "1h", False])
-async def test_openai_is_told_whose_prompt_it_may_have_cached(cache: bool | str):
+async def test_openai_request_has_the_cache_key(cache: bool | str):
     body = await get_cached_body("openai", cache=cache, cache_key="jp:conversation:1")
     assert body.get("prompt_cache_key") == ("jp:conversation:1" if cache else None)
 
 
 @pytest.mark.parametrize("name", sorted(set(MODELS) - {"openai"}))
-async def test_no_other_vendor_is_told_that(name: str):
+async def test_cache_key_is_sent_to_openai_only(name: str):
     body = await get_cached_body(name, cache_key="jp:conversation:1")
     assert "jp:conversation:1" not in str(body)
 

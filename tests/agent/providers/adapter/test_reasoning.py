@@ -48,7 +48,7 @@ def make_budget(tokens: int) -> dict[str, Any]:
         (ReasoningKind.ADAPTIVE, LEVELS, ("high", "high", None, "low")),
     ],
 )
-def test_what_is_wanted_depends_on_the_kind_of_the_model(
+def test_choose_effort_depends_on_the_kind_of_the_model(
     kind: ReasoningKind, levels: Any, expected: Any
 ):
     model = ReasoningModel(kind, levels)
@@ -181,7 +181,7 @@ async def test_gpt_5_gets_no_temperature_while_it_reasons(
 
 
 @pytest.mark.parametrize(("verbosity", "expected"), [("low", "low"), ("loud", None)])
-async def test_openai_is_told_how_verbose_to_be(verbosity: str, expected: str | None):
+async def test_openai_request_has_the_verbosity(verbosity: str, expected: str | None):
     body = await get_sent_body("openai", "gpt-5.4", verbosity=verbosity)
     assert body.get("text", {}).get("verbosity") == expected
     assert (body["store"], body["truncation"]) == (False, "auto")
@@ -211,7 +211,7 @@ async def test_openai_is_told_how_verbose_to_be(verbosity: str, expected: str | 
         ("not-heard-of", think("xhigh"), (True, None, "HIGH")),
     ],
 )
-async def test_google_is_told_a_level_or_a_budget(
+async def test_google_request_has_a_thinking_level_or_budget(
     model: str, parameters: dict[str, Any], expected: Any
 ):
     body = await get_sent_body("google", model, **parameters)
@@ -229,7 +229,7 @@ async def test_google_is_told_a_level_or_a_budget(
         (OFF, {"exclude": True, "effort": "minimal"}),
     ],
 )
-async def test_openrouter_is_told_a_level_and_never_an_off_that_models_lack(
+async def test_openrouter_request_has_an_effort_and_no_unsupported_off(
     parameters: dict[str, Any], expected: Any
 ):
     assert (await get_sent_body("openrouter", **parameters))["reasoning"] == expected
@@ -252,12 +252,12 @@ async def test_llama_cpp_switches_reasoning_on_or_off(
     ("parameters", "is_on"),
     [(UNSET, False), (OFF, False), (AUTO, True), (think("xhigh"), True), (think(5), True)],
 )
-async def test_ollama_is_told_to_reason_or_not(parameters: dict[str, Any], is_on: bool):
+async def test_ollama_request_has_the_think_flag(parameters: dict[str, Any], is_on: bool):
     assert (await get_sent_body("ollama", **parameters))["think"] is is_on
 
 
 @pytest.mark.parametrize("value", ["loud", 0, -1, True, [], {"effort": "loud"}, {"effort": {}}])
-async def test_an_effort_that_nobody_knows_is_named(value: Any):
+async def test_unknown_reasoning_effort_is_a_bad_request(value: Any):
     with run_vendor("openai") as standin:
         error, _ = await get_failure(make_provider(standin, {"reasoning": value}))
         assert standin.requests == []

@@ -71,7 +71,7 @@ def test_a_call_without_arguments_may_still_get_some():
     assert list(reception.release_calls(is_cut=False)) == []
 
 
-def test_no_arguments_at_the_end_are_none_unless_the_reply_was_cut():
+def test_release_calls_without_arguments_depends_on_a_cut_reply():
     full_parser, cut = ReplyParser(LLAMACPP), ReplyParser(LLAMACPP)
     begin_calls(full_parser, "")
     begin_calls(cut, "")
@@ -280,7 +280,7 @@ def feed_reply(reception: ReplyParser, kind: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["text", "thought", "arguments", "parsed"])
-def test_a_reply_is_received_up_to_its_limit_whatever_becomes_of_it(kind: str):
+def test_reply_parser_accepts_replies_up_to_its_byte_limit(kind: str):
     room = 2 if kind == "parsed" else 0
     feed_reply(ReplyParser(LLAMACPP, is_structured=True, max_bytes=100 + room), kind, 100)
     feed_reply(ReplyParser(LLAMACPP, is_structured=True), kind, 1000)

@@ -32,7 +32,7 @@ def compile_paths(root: Path, *rules: AccessRule, approved: dict[str, str] | Non
     return policy["fs"]
 
 
-def test_without_rules_a_tool_is_not_restricted(root: Path):
+def test_compile_access_without_rules_is_unrestricted(root: Path):
     assert compile_access(None, root, {}) is None
     assert compile_access((), root, {}) == {"fs": [], "net": [], "env": []}
 
@@ -107,13 +107,13 @@ def test_an_external_rule_without_approval_or_target_is_dropped(
     assert [rule["lexical_path"] for rule in rules] == ["real"]
 
 
-def test_where_every_rule_is_dropped_everything_is_denied(root: Path):
+def test_compile_access_with_only_dropped_rules_denies_all_paths(root: Path):
     (rule,) = compile_paths(root, AccessRule("out", external=True, read=True))
     assert rule["lexical_path"] == ""
     assert not any(rule[name] for name in ("external", "read", "write", "delete", "execute"))
 
 
-def test_an_external_rule_for_what_is_inside_is_refused(root: Path):
+def test_external_access_rule_inside_the_root_is_refused(root: Path):
     with pytest.raises(InvalidAccess, match="'alias' sets external = true but resolves inside"):
         compile_paths(root, AccessRule("alias", external=True))
 
@@ -135,7 +135,7 @@ async def test_the_tool_gets_the_policy_and_does_not_run_under_an_invalid_one(ro
 
 
 @pytest.mark.parametrize("path", ["x" * 300, "real"])
-def test_a_rule_whose_target_cannot_be_told_ends_the_call(root: Path, path: str):
+def test_access_rule_with_an_unresolvable_target_is_refused(root: Path, path: str):
     place = root if path != "real" else root / "nowhere"
     with pytest.raises(InvalidAccess, match="not workspace-relative"):
         compile_paths(place, AccessRule(path))

@@ -53,7 +53,7 @@ def ask(**fields: Any) -> Any:
         ),
     ],
 )
-def test_an_outcome_counts_whatever_the_exit_status(stdout, expected, code):
+def test_outcome_in_the_output_precedes_the_exit_status(stdout, expected, code):
     assert read(stdout, code) == expected
 
 
@@ -75,7 +75,7 @@ def test_an_outcome_counts_whatever_the_exit_status(stdout, expected, code):
         "[" * 100_000,
     ],
 )
-def test_anything_else_is_text_as_it_came(stdout):
+def test_output_that_is_no_outcome_is_returned_as_text(stdout):
     assert read(stdout) == Success(stdout)
 
 
@@ -83,7 +83,7 @@ def test_bytes_that_are_no_text_are_replaced():
     assert read(b"a\xffb") == Success("a\N{REPLACEMENT CHARACTER}b")
 
 
-def test_a_failed_program_says_what_it_said():
+def test_failed_program_outcome_has_its_output():
     assert read("x", 3, b"bad") == Failed(FAILED)
 
 
@@ -156,7 +156,7 @@ def test_a_bad_id_is_for_the_executor_to_refuse(question_id):
         ({"context": 7}, "“context”"),
     ],
 )
-def test_a_question_that_cannot_be_put_says_what_is_wrong(fields, message):
+def test_invalid_question_in_the_output_fails_with_the_reason(fields, message):
     outcome = ask(**fields)
     assert isinstance(outcome, Failed)
     assert outcome.message.startswith("probe asked a question that cannot be put: ")
@@ -185,10 +185,10 @@ def test_a_question_that_is_no_object_says_so():
 
 
 @given(content=st.text(st.characters(exclude_categories=["Cs"])), code=st.integers(0, 255))
-def test_every_content_survives(content, code):
+def test_parse_output_keeps_any_success_content(content, code):
     assert read(json.dumps({"type": "success", "content": content}), code) == Success(content)
 
 
 @given(stdout=st.binary(), code=st.integers(0, 255))
-def test_every_output_comes_to_an_outcome(stdout, code):
+def test_parse_output_of_any_text_is_success_or_failed(stdout, code):
     assert isinstance(read(stdout, code), Success if code == 0 else Failed)

@@ -8,7 +8,7 @@ from pathlib import Path
 from jpweb.agent.tools.local.private_file import private_file, sweep_private_files
 
 
-def test_the_file_is_this_users_alone_and_goes_with_the_block():
+def test_private_file_is_readable_by_its_user_only_and_removed():
     with private_file("ä") as path:
         assert path.read_text(encoding="utf-8") == "ä"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -16,7 +16,7 @@ def test_the_file_is_this_users_alone_and_goes_with_the_block():
     assert not path.parent.exists()
 
 
-def test_without_a_folder_in_memory_the_usual_one_is_taken(tmp_path):
+def test_private_file_without_a_memory_folder_uses_the_temp_folder(tmp_path):
     with private_file("x", tmp_path / "none") as path:
         assert path.read_text() == "x"
     with private_file("x", tmp_path) as path:
@@ -35,7 +35,7 @@ def dead() -> int:
     return process.pid
 
 
-def test_what_is_no_folder_of_ours_is_let_be_by_the_sweep(tmp_path):
+def test_sweep_private_files_keeps_links_and_files(tmp_path):
     number = dead()
     folder = tmp_path / "kept"
     folder.mkdir()
@@ -66,11 +66,11 @@ def test_a_folder_that_vanishes_meanwhile_does_not_stop_the_sweep(tmp_path, monk
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_folder_in_memory_there_is_nothing_to_sweep_in_it(tmp_path):
+def test_sweep_private_files_of_a_missing_folder_removes_nothing(tmp_path):
     assert sweep_private_files(tmp_path / "none") == 0
 
 
-def test_what_a_killed_process_left_is_swept_and_nothing_else(tmp_path):
+def test_sweep_private_files_removes_only_folders_of_dead_processes(tmp_path):
     process = subprocess.Popen(["true"])
     process.wait()
     stale_folder, strange = tmp_path / f"jpweb-{process.pid}-abc", tmp_path / "jpweb-else"

@@ -62,6 +62,6 @@ def test_maps_and_lists_survive_as_json(value):
 
 
 @given(words=st.lists(TEXT.filter(lambda text: "\0" not in text)))
-def test_no_argument_can_leave_its_quotes(words):
+def test_render_argv_quotes_arguments_for_the_shell(words):
     command = by_shell("p", *(f"{{{{ v[{i}] }}}}" for i in range(len(words))))
     assert shlex.split(render_argv(command, {"v": words})[2]) == ["p", *words]

@@ -95,7 +95,7 @@ else:
     assert await run_tool(command, tmp_path, {}, {"sure": False}) == Success("False")
 
 
-async def test_a_secret_answer_is_in_the_private_file_and_nowhere_else(tmp_path):
+async def test_secret_answer_reaches_a_local_tool_by_the_private_file_only(tmp_path):
     answers = {"pass": SecretAnswer(CANARY), "sure": True}
     outcome = await run_tool(make_python_command(WATCH, "{{tool}}"), tmp_path, {}, answers)
     assert isinstance(outcome, Success)
@@ -194,7 +194,7 @@ async def test_a_command_that_cannot_be_started_says_why(tmp_path, command, mess
     assert message in outcome.message
 
 
-async def test_a_folder_that_is_gone_is_named(tmp_path):
+async def test_local_tool_in_a_missing_folder_names_the_folder(tmp_path):
     outcome = await run_tool(ToolCommand("true"), tmp_path / "away")
     assert outcome == Failed(
         f"probe could not be started: {tmp_path}/away: No such file or directory."
@@ -279,7 +279,7 @@ async def test_endless_output_is_cut_and_the_tool_ended(tmp_path):
     await wait_until(lambda: has_ended(pid))
 
 
-async def test_of_stderr_the_end_is_kept(tmp_path):
+async def test_local_tool_failure_has_the_end_of_stderr(tmp_path):
     code = "import sys; sys.stderr.write('a' * 100000 + 'end'); sys.exit(1)"
     outcome = await run_tool(
         make_python_command(code), tmp_path, limits=ProcessLimits(60.0, 5.0, stderr=5)
@@ -289,7 +289,7 @@ async def test_of_stderr_the_end_is_kept(tmp_path):
 
 
 @pytest.mark.parametrize("stderr_limit", range(3, 60, 7))
-async def test_of_a_secret_across_the_cut_of_stderr_no_piece_is_left(tmp_path, stderr_limit):
+async def test_local_tool_stderr_cut_inside_a_secret_leaves_no_part(tmp_path, stderr_limit):
     code = (
         "import json, os, sys; answer = json.load(open(os.environ['JPWEB_CONTEXT']))"
         "['tool']['answers']['pass']; sys.stderr.write('a' * 100 + answer + 'end'); sys.exit(1)"
@@ -307,7 +307,7 @@ async def test_of_a_secret_across_the_cut_of_stderr_no_piece_is_left(tmp_path, s
     assert stderr.replace("[redacted]", "").strip("a") == "end"
 
 
-async def test_what_a_tool_leaves_running_does_not_hold_its_result(tmp_path):
+async def test_local_tool_with_a_background_process_returns_its_result(tmp_path):
     command = make_shell_command("sleep 600 & echo $! > part; mv part pid; echo done")
     assert await run_tool(command, tmp_path, limits=ProcessLimits(60.0, 0.1)) == Success("done\n")
     (pid,) = await wait_for_pids(tmp_path)
@@ -340,6 +340,6 @@ async def test_a_formatter_that_takes_too_long_shows_nothing(tmp_path):
     )
 
 
-def test_only_a_local_tool_is_one(tmp_path):
+def test_local_tool_refuses_a_config_of_another_source(tmp_path):
     with pytest.raises(TypeError, match="probe is not a local tool"):
         LocalTool(ToolConfig("probe", "", {}), ToolContext(tmp_path, "w", "c"))

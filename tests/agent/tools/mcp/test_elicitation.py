@@ -22,7 +22,7 @@ def elicitation(ask) -> Any:
     return Elicitation(ask, pauses.append), pauses
 
 
-async def test_an_answer_that_cannot_be_read_is_asked_for_again_and_told_why():
+async def test_elicitation_asks_again_with_the_reason_for_an_invalid_answer():
     person = ScriptedPerson("x", "7")
     elicitor, pauses = elicitation(person)
     assert await elicitor.answer_form("How many?", NUMBER) == ElicitationReply("accept", {"n": 7})
@@ -33,7 +33,7 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_again_and_told_why():
     assert pauses == [True, False]
 
 
-async def test_after_three_attempts_the_form_is_declined():
+async def test_elicitation_is_declined_after_three_attempts():
     person = ScriptedPerson("x", "y", "z", "7")
     elicitor, _ = elicitation(person)
     assert await elicitor.answer_form("", NUMBER) == ElicitationReply("decline")
@@ -52,7 +52,7 @@ async def test_after_three_attempts_the_form_is_declined():
         {"properties": {"n": {"enum": [float("inf")]}}},
     ],
 )
-async def test_malformed_schema_declines_the_form_and_nothing_else(schema: Any):
+async def test_elicitation_with_a_malformed_schema_declines_that_form_only(schema: Any):
     elicitor, pauses = elicitation(ScriptedPerson("7"))
     assert await elicitor.answer_form("", schema) == ElicitationReply("decline")
     assert not elicitor.failure.done()
@@ -68,7 +68,7 @@ async def test_form_with_too_many_fields_is_declined_before_the_first():
     assert (person.questions, pauses) == ([], [])
 
 
-async def test_the_fields_of_all_forms_of_a_call_count():
+async def test_elicitation_limit_counts_fields_of_all_forms_of_a_call():
     fields = {f"f{number}": {"type": "string"} for number in range(MAX_CALL_QUESTIONS)}
     person = ScriptedPerson(*["x"] * MAX_CALL_QUESTIONS)
     elicitor, _ = elicitation(person)
@@ -100,7 +100,7 @@ async def test_ids_hold_no_dots_and_are_never_empty_or_twice_the_same():
     assert ids == ["a_b", "a_b_2", "field", "_", "a_b_3", "a_b_4", "field_2", "__2"]
 
 
-async def test_secrets_are_remembered_for_taking_them_out():
+async def test_elicitation_secrets_are_kept_for_redaction():
     schema = {"properties": {"p": {"type": "string", "writeOnly": True}}}
     elicitor, _ = elicitation(ScriptedPerson("word"))
     reply = await elicitor.answer_form("", schema)
@@ -159,7 +159,7 @@ async def test_form_that_the_server_cancels_ends_the_pause():
     assert pauses == [True, False]
 
 
-async def test_closing_cancels_what_is_asked():
+async def test_close_cancels_open_elicitations():
     start_event = asyncio.Event()
 
     async def ask(question):
@@ -174,7 +174,7 @@ async def test_closing_cancels_what_is_asked():
     assert await elicitor.answer_form("", NUMBER) == ElicitationReply("cancel")
 
 
-async def test_two_failures_are_one():
+async def test_concurrent_elicitation_failures_cancel_all_forms():
     class ScreenError(Exception):
         pass
 

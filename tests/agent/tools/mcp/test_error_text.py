@@ -9,7 +9,7 @@ from jpweb.agent.tools.mcp.error_text import find_first_error, list_server_secre
 SECRET = SecretAnswer("correct-horse-battery-staple")
 
 
-def test_of_a_group_the_first_error_counts():
+def test_first_error_of_an_exception_group_is_its_first_leaf():
     error = ValueError("a")
     inner = BaseExceptionGroup("g", [error, KeyError("c")])
     assert find_first_error(BaseExceptionGroup("h", [inner])) is error
@@ -23,12 +23,12 @@ def test_a_secret_is_taken_out_before_a_text_is_cut(before):
     assert "c" not in text.replace("[redacted]", "").replace("[redac", "")
 
 
-def test_a_secret_is_taken_out_whatever_its_spaces():
+def test_to_single_line_redacts_secrets_with_any_whitespace():
     assert to_single_line("it is\n a  b\tc ", [SecretAnswer("a  b\tc")]) == "it is [redacted]"
     assert to_single_line("it is\n long\nword", [SecretAnswer("long word")]) == "it is [redacted]"
 
 
-def test_what_a_server_is_given_in_trust_is_hidden(monkeypatch):
+def test_server_secrets_are_redacted_from_texts(monkeypatch):
     monkeypatch.setenv("SET", "variable")
     server = McpServer(
         "s",

@@ -71,7 +71,7 @@ def test_a_field_has_the_answer_type_of_its_schema(part, kind):
         {"enum": [DEEP_LIST]},
     ],
 )
-def test_a_field_that_nobody_can_be_asked_for_is_refused(part):
+def test_form_field_of_an_unsupported_type_is_refused(part):
     with pytest.raises(InvalidAnswer, match="“f” cannot be asked for"):
         field(part)
 
@@ -140,7 +140,7 @@ def test_an_answer_is_read_as_the_form_wants_it(part, answer, value):
         ({"type": "array", "items": {"enum": ["a", "b"]}}, "a, c", "one or more of a, b"),
     ],
 )
-def test_an_answer_that_does_not_fit_says_what_would(part, answer, pattern):
+def test_form_field_error_names_valid_answers(part, answer, pattern):
     with pytest.raises(InvalidAnswer, match=pattern):
         field(part).read_value(answer)
 
@@ -153,6 +153,6 @@ def test_an_optional_field_may_be_left_empty():
 
 
 @given(number=st.integers() | st.floats(allow_nan=False, allow_infinity=False))
-def test_every_number_is_read_as_itself(number):
+def test_number_field_reads_any_number(number):
     value = field({"type": "number"}).read_value(repr(number))
     assert math.isclose(value, number) if isinstance(number, float) else value == float(number)

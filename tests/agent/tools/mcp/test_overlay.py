@@ -62,11 +62,11 @@ def test_a_backslash_in_the_servers_description_is_no_command():
         ("x" * 500, "x" * 500, ""),
     ],
 )
-def test_the_first_sentence_is_sent_and_the_rest_described(text: str, summary: str, rest: str):
+def test_split_first_sentence_returns_summary_and_rest(text: str, summary: str, rest: str):
     assert split_first_sentence(text) == (summary, rest)
 
 
-def test_with_a_configured_summary_the_servers_text_is_dropped():
+def test_overlay_description_with_a_summary_drops_the_servers_text():
     tool = overlay_description(LONG, summary="Ours, not {{description}}")
     assert (tool.summary, tool.description) == ("Ours, not {{description}}", "")
 
@@ -106,7 +106,7 @@ def test_parameter_description_is_sent_whole_and_split_for_listing():
 
 
 @given(server_names=NAMES, required=NAMES, own_names=NAMES)
-def test_what_the_server_requires_stays_required(server_names, required, own_names):
+def test_overlay_tool_keeps_parameters_required_by_the_server(server_names, required, own_names):
     schema = {
         "properties": {n: {} for n in server_names},
         "required": sorted(required & server_names),
@@ -127,7 +127,7 @@ def test_what_the_server_requires_stays_required(server_names, required, own_nam
         ({"properties": {"b": {}}, "required": ["b", 7, {}]}, {"b": {}}, ["b"]),
     ],
 )
-def test_what_is_not_as_a_schema_should_be_counts_as_not_said(server_schema, properties, required):
+def test_overlay_tool_ignores_invalid_parts_of_a_server_schema(server_schema, properties, required):
     tool = overlay_tool(
         ListedTool("t", "", server_schema),
         make_tool_config(

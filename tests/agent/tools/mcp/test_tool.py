@@ -57,7 +57,7 @@ def quiet_server(request):
     return choose_server(request)
 
 
-async def test_texts_are_joined_and_the_rest_is_dropped(tmp_path, quiet_server):
+async def test_mcp_result_joins_texts_and_drops_other_content(tmp_path, quiet_server):
     async with connect_servers([quiet_server], tmp_path) as connections:
         assert await call_tool(connections, "parts") == Success("one\n\nfrom a file\n\ntwo")
 
@@ -83,7 +83,7 @@ async def test_a_result_that_is_too_long_is_refused(tmp_path):
         assert "longer than 10" in outcome.message
 
 
-async def test_what_a_server_asks_is_put_as_a_question(tmp_path, server):
+async def test_mcp_elicitation_becomes_a_question(tmp_path, server):
     person = ScriptedPerson(True, False)
     async with connect_servers([server], tmp_path) as connections:
         for text in ("a: True", "a: False"):
@@ -161,7 +161,7 @@ async def test_a_declined_question_declines_the_form(tmp_path, answers, reply):
     assert json.loads(outcome.content) == [reply]
 
 
-async def test_what_cannot_be_asked_is_declined(tmp_path):
+async def test_mcp_elicitation_with_unsupported_fields_is_declined(tmp_path):
     address = {"mode": "url", "message": "m", "url": "https://example.org", "elicitationId": "1"}
     nested = form(schema={"type": "object", "properties": {"a": {"type": "object"}}})
     async with connect_servers([older(tmp_path)], tmp_path) as connections:
@@ -208,7 +208,7 @@ async def test_the_keys_of_a_server_are_taken_out_of_its_errors(tmp_path, monkey
     assert "ghp" not in outcome.message
 
 
-async def test_what_the_question_fails_by_is_raised_and_ends_the_call(tmp_path, server):
+async def test_error_in_an_mcp_elicitation_is_raised_and_ends_the_call(tmp_path, server):
     class QuestionError(RuntimeError):
         pass
 
@@ -221,7 +221,7 @@ async def test_what_the_question_fails_by_is_raised_and_ends_the_call(tmp_path, 
         assert await call_tool(connections, "add", {"a": 1}) == Success("3")
 
 
-async def test_a_cancelled_call_tells_the_server(tmp_path, quiet_server):
+async def test_cancelled_mcp_call_notifies_the_server(tmp_path, quiet_server):
     async with connect_servers([quiet_server], tmp_path) as connections:
         task = asyncio.create_task(call_tool(connections, "wait", {"folder": str(tmp_path)}))
         await wait_until((tmp_path / "waiting").exists)

@@ -37,7 +37,7 @@ def watch_requests(page: Page) -> list[Request]:
     return requests
 
 
-def test_requests_of_a_page_that_goes_on_by_itself_are_marked(
+def test_automatic_requests_of_a_live_page_are_marked(
     make_growing: Callable[[int], Growing],
 ):
     growing = make_growing(60)

@@ -35,7 +35,7 @@ IS_AFTER = """(news, seen) => {
 }"""
 
 
-def test_what_comes_is_followed_at_the_end(growing: Growing):
+def test_page_at_its_end_follows_new_events(growing: Growing):
     page = growing.visit.open(f"{growing.path}?at=end#composer")
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
     wait_until_connected(page)
@@ -46,7 +46,7 @@ def test_what_comes_is_followed_at_the_end(growing: Growing):
     expect(page.locator(LIVE)).to_be_hidden()
 
 
-def test_whoever_reads_above_stays_there_and_has_a_way_back(growing: Growing):
+def test_page_scrolled_up_stays_and_offers_a_link_to_the_end(growing: Growing):
     page = growing.visit.open(f"{growing.path}?at=end#composer")
     wait_until_connected(page)
     scroll_page(page, -1500)
@@ -83,7 +83,7 @@ def test_the_way_back_leads_to_an_end_that_is_not_loaded(growing: Growing):
 
 
 @pytest.mark.proof  # a size
-def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
+def test_page_that_follows_for_long_keeps_a_limited_number_of_events(growing: Growing):
     page = growing.visit.open(f"{growing.path}?at=end#composer")
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
     wait_until_connected(page)
@@ -106,7 +106,7 @@ def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
 
 
 @pytest.mark.proof  # test_returning comes back to it
-def test_how_far_somebody_has_read_is_told_when_they_leave(growing: Growing):
+def test_reading_position_is_sent_when_the_page_is_left(growing: Growing):
     reader = growing.visit.home.invite("Reader who left", "reader", WORKSPACE)
     page = growing.visit.open(f"{growing.path}?at=end#composer", who=reader)
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")

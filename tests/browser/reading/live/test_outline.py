@@ -37,7 +37,7 @@ def test_the_outline_counts_turns_that_come_and_are_not_listed(
     expect(later_count).to_have_text(f"{before[1] + new_turns} later")
 
 
-def test_the_outline_asks_again_for_what_did_not_come(make_growing: Callable[[int], Growing]):
+def test_outline_retries_a_failed_request(make_growing: Callable[[int], Growing]):
     growing = make_growing(60)
     growing.visit.pages.forgive("ERR_FAILED")
     page = growing.visit.open(growing.path)

@@ -63,7 +63,7 @@ def hold_requests(page: Page, query: str) -> list[Route]:
     return routes
 
 
-def test_what_a_page_shows_of_an_earlier_moment_is_renewed(growing: Growing):
+def test_outdated_events_of_a_page_are_updated(growing: Growing):
     page = growing.visit.open(f"{growing.path}?at=end#composer")
     wait_until_connected(page)
     page.evaluate(OLDER, LENGTH - 5)
@@ -77,7 +77,7 @@ def test_what_a_page_shows_of_an_earlier_moment_is_renewed(growing: Growing):
 
 
 @pytest.mark.proof  # a variant
-def test_a_window_that_comes_late_is_told_what_it_lacks(growing: Growing):
+def test_late_window_receives_missed_updates(growing: Growing):
     path = f"{growing.path}?before={LENGTH - 40}"
     page = growing.visit.open(growing.path)
     routes = hold_requests(page, "after=")
@@ -95,7 +95,7 @@ def test_a_window_that_comes_late_is_told_what_it_lacks(growing: Growing):
 
 
 @pytest.mark.proof  # a variant
-def test_what_comes_to_be_chosen_comes_in_its_place(growing: Growing):
+def test_event_that_newly_matches_the_filter_appears_in_its_place(growing: Growing):
     kinds: list[EventKind] = [TurnStart(), ChatRequest("Do"), *map(make_call, "abc")]
     kinds += [make_inquiry(f"{call}.a.1") for call in "bca"]
     kinds += [TurnStart(), ChatRequest("More"), *map(make_call, "de")]
@@ -114,7 +114,7 @@ def test_what_comes_to_be_chosen_comes_in_its_place(growing: Growing):
     assert len(live) == 7
 
 
-def test_who_reads_above_stays_when_much_comes(growing: Growing):
+def test_page_scrolled_up_stays_when_many_events_arrive(growing: Growing):
     page = growing.visit.open(f"{growing.path}?at=end#composer")
     wait_until_connected(page)
     for _ in range(4):
@@ -138,7 +138,7 @@ def test_who_reads_above_stays_when_much_comes(growing: Growing):
 
 
 @pytest.mark.proof  # a variant
-def test_what_grows_after_it_was_rewritten_comes(growing: Growing):
+def test_events_after_a_rewritten_file_appear(growing: Growing):
     page = growing.visit.open(growing.path)
     wait_until_connected(page)
     growing.grow(60)
@@ -150,7 +150,7 @@ def test_what_grows_after_it_was_rewritten_comes(growing: Growing):
 
 
 @pytest.mark.proof  # a variant
-def test_a_part_of_an_older_revision_is_sent_anew(growing: Growing):
+def test_fragment_of_an_older_revision_is_sent_again(growing: Growing):
     page = growing.visit.open(growing.path)
     routes = hold_requests(page, "at=end")
     page.reload()

@@ -21,7 +21,7 @@ def prepare_printing(page: Page) -> None:
     page.emulate_media(media="print")
 
 
-def test_what_is_on_the_page_is_named_and_where_the_whole_is(shelf: Visit):
+def test_print_note_names_the_printed_events_and_the_export(shelf: Visit):
     page = shelf.open(long_one(shelf))
     note = page.locator(".print-note")
     expect(note).to_be_hidden()

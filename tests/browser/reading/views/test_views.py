@@ -50,7 +50,7 @@ def test_the_views_are_reached_from_each_other_by_keyboard(shelf: Visit, javascr
 
 
 @pytest.mark.parametrize("name", VIEWS[1:])
-def test_each_view_bars_nobody(shelf: Visit, name: str):
+def test_conversation_view_is_accessible(shelf: Visit, name: str):
     page = shelf.open(long_one(shelf))
     url = shelf.server.url + views(page)[name]
     for query in (FAR_QUERIES[name], "")[: choose_size(1, 2)]:
@@ -75,7 +75,7 @@ def test_an_element_leads_to_its_place_in_the_transcript(shelf: Visit):
     expect(page.locator(f"#{anchor}")).to_be_attached()
 
 
-def test_what_is_wrapped_is_shown_as_it_is_meant(shelf: Visit):
+def test_raw_view_shows_decoded_base64_fields(shelf: Visit):
     page = shelf.open(long_one(shelf))
     page.goto(shelf.server.url + views(page)["Raw"])
     entry = page.locator("article.entry[data-kind=tool_call_request]").first
@@ -85,7 +85,7 @@ def test_what_is_wrapped_is_shown_as_it_is_meant(shelf: Visit):
     expect(entry.get_by_text('"beds/0.py"')).to_be_visible()
 
 
-def test_what_was_sent_stands_beside_what_happened_or_above_it_on_a_phone(shelf: Visit):
+def test_model_view_is_beside_the_events_or_above_on_a_phone(shelf: Visit):
     page = shelf.open(long_one(shelf))
     page.goto(shelf.server.url + views(page)["What the model saw"] + "?turn=1")
     sent_side, happened_side = page.locator(".side").all()

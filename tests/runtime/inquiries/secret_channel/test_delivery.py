@@ -79,7 +79,7 @@ async def test_answering_sends_the_secret_to_the_waiting_call(
     assert await wait_for_task(call) == CANARY
 
 
-async def test_who_answers_is_told_after_the_record(
+async def test_deliver_secret_returns_after_the_outcome_is_recorded(
     scene: Scene,
     web: SecretChannel,
     worker: SecretChannel,
@@ -106,7 +106,7 @@ async def test_who_answers_is_told_after_the_record(
     assert await wait_for_task(call) == CANARY
 
 
-async def test_a_decline_that_comes_first_is_told(
+async def test_deliver_secret_after_a_decline_reports_the_decline(
     scene: Scene,
     wire: ProcessWire,
     web: SecretChannel,
@@ -130,7 +130,7 @@ async def test_a_decline_that_comes_first_is_told(
     assert wire.list_outcomes() == ["settled"]
 
 
-async def test_of_two_at_once_one_wins_and_the_other_is_told(
+async def test_concurrent_deliver_secret_settles_once_and_reports_the_loser(
     scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     row = await scene.question(Secret())
@@ -147,7 +147,7 @@ async def test_of_two_at_once_one_wins_and_the_other_is_told(
     assert (await scene.reload(row)).decider_name == winner
 
 
-async def test_the_same_person_who_answers_twice_is_told_which_counted(
+async def test_second_secret_of_a_person_reports_the_first(
     scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     row = await scene.question(Secret())
@@ -175,7 +175,7 @@ async def test_a_call_of_this_process_is_passed_by_where_another_process_waits(
         await local_task
 
 
-async def test_of_two_waits_in_a_process_the_later_has_the_key(
+async def test_second_wait_for_a_secret_keeps_the_seal_key(
     scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     """A run that was put down and taken up again waits twice for a moment."""
@@ -241,7 +241,7 @@ async def deliver_to_broken_handover() -> None:
 
 
 @pytest.mark.parametrize("way", [handed_over, sealed, deliver_to_broken_handover])
-async def test_no_step_of_its_way_shows_it_where_it_breaks(way: Callable[[], Awaitable[None]]):
+async def test_error_reports_of_secret_delivery_hide_the_secret(way: Callable[[], Awaitable[None]]):
     with pytest.raises((RuntimeError, UndecryptableSecret, AttributeError)) as broken:
         await way()
     report_html = ExceptionReporter(None, broken.type, broken.value, broken.tb).get_traceback_html()

@@ -59,7 +59,7 @@ async def test_a_lost_acknowledgement_is_made_up_for_by_the_row(
     assert await wait_for_task(call) == CANARY
 
 
-async def test_without_an_acknowledgement_what_another_person_did_is_no_success(
+async def test_unacknowledged_secret_is_no_success_when_another_was_taken(
     scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     row = await scene.question(Secret())
@@ -77,7 +77,7 @@ async def test_without_an_acknowledgement_what_another_person_did_is_no_success(
     assert await wait_for_task(call) == "of Eve"
 
 
-async def test_an_acknowledgement_of_what_is_not_on_record_counts_for_nothing(
+async def test_acknowledgement_of_an_unrecorded_secret_is_ignored(
     scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     row = await scene.question(Secret())
@@ -200,7 +200,7 @@ async def test_a_message_that_was_changed_opens_nothing(
 
 
 @pytest.mark.parametrize("data", [{}, {"message": 1, "sender": WEB}, {"message": "m"}])
-async def test_what_is_no_message_is_not_answered(
+async def test_secret_channel_ignores_malformed_messages(
     wire: ProcessWire, worker: SecretChannel, data: dict[str, Any]
 ):
     worker.on_secret(data)
@@ -209,7 +209,7 @@ async def test_what_is_no_message_is_not_answered(
     assert wire.messages == []
 
 
-async def test_a_row_whose_key_is_none_drops_the_secret(
+async def test_deliver_secret_with_an_invalid_public_key_drops_the_secret(
     scene: Scene, wire: ProcessWire, web: SecretChannel
 ):
     row = await scene.question(Secret())

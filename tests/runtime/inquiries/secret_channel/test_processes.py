@@ -52,7 +52,7 @@ async def team(redis_url: str, settings: Any) -> AsyncIterator[str]:
         await layer.flush()
 
 
-async def test_a_secret_goes_to_another_process_over_redis(
+async def test_secret_reaches_another_process_over_redis(
     scene: Scene, team: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(
@@ -93,7 +93,7 @@ async def test_a_secret_waits_for_the_call_of_another_process(
         assert await other_process.read_line() == sha256(CANARY.encode()).hexdigest()
 
 
-async def test_a_process_that_is_killed_takes_nothing_with_it(
+async def test_secret_reaches_the_next_process_when_the_first_is_killed(
     scene: Scene, team: str, tmp_path: Path, look_counter: Looks
 ):
     """The one that goes on with the run has the secret instead."""
@@ -112,9 +112,7 @@ async def test_a_process_that_is_killed_takes_nothing_with_it(
 
 
 @pytest.mark.usefixtures("short_secret_wait")
-async def test_where_the_process_was_killed_the_secret_is_dropped(
-    scene: Scene, team: str, tmp_path: Path
-):
+async def test_secret_for_a_killed_process_is_dropped(scene: Scene, team: str, tmp_path: Path):
     row = await scene.question(Secret())
     async with run_child(row, team, tmp_path) as dies:
         await dies.wait()

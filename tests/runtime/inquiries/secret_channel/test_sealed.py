@@ -20,7 +20,7 @@ LABEL = AssociatedData(7, "call_1.pin.1", "here#1", "m1", BY)
 
 
 @pytest.mark.parametrize("value", [CANARY, "x", "", "alone: \ud800", "\0", "long " * 20_000])
-def test_what_was_sealed_is_opened_by_the_key_it_was_sealed_for(value: str):
+def test_sealed_secret_opens_with_its_key(value: str):
     lock = SealKey("call_1.pin.1")
     sealed = seal_secret(value, lock.public_key, LABEL)
     assert lock.open_secret(sealed, LABEL) == value
@@ -46,13 +46,13 @@ def test_the_same_secret_is_never_sealed_the_same_way_twice():
         replace(LABEL, decider=Decider("system", "Ada", 1)),
     ],
 )
-def test_under_another_label_nothing_opens(other_label: AssociatedData):
+def test_sealed_secret_does_not_open_with_another_label(other_label: AssociatedData):
     lock = SealKey("call_1.pin.1")
     with pytest.raises(UndecryptableSecret):
         lock.open_secret(seal_secret(CANARY, lock.public_key, LABEL), other_label)
 
 
-def test_another_key_opens_nothing():
+def test_sealed_secret_does_not_open_with_another_key():
     with pytest.raises(UndecryptableSecret) as error:
         SealKey("call_1.pin.1").open_secret(
             seal_secret(CANARY, SealKey("q").public_key, LABEL), LABEL
@@ -63,12 +63,12 @@ def test_another_key_opens_nothing():
 @pytest.mark.parametrize(
     "broken", ["", "Zürich", "A", "AAAA", base64.b64encode(bytes(99)).decode()]
 )
-def test_what_is_not_sealed_at_all_opens_nothing(broken: str):
+def test_open_secret_refuses_malformed_text(broken: str):
     with pytest.raises(UndecryptableSecret):
         SealKey("q").open_secret(broken, LABEL)
 
 
-def test_a_sealed_secret_that_was_changed_opens_nothing():
+def test_sealed_secret_that_was_changed_does_not_open():
     lock = SealKey("call_1.pin.1")
     sealed_bytes = bytearray(base64.b64decode(seal_secret(CANARY, lock.public_key, LABEL)))
     for at in (0, 31, 32, len(sealed_bytes) - 1):
@@ -79,13 +79,13 @@ def test_a_sealed_secret_that_was_changed_opens_nothing():
 
 
 @pytest.mark.parametrize("key", ["", "no key", "AAAA", base64.b64encode(bytes(32)).decode()])
-def test_for_what_is_no_key_nothing_is_sealed(key: str):
+def test_seal_secret_refuses_an_invalid_public_key(key: str):
     with pytest.raises(UndecryptableSecret) as error:
         seal_secret(CANARY, key, LABEL)
     assert CANARY not in f"{error.value!r} {error.value.args}"
 
 
-def test_nothing_shows_the_secret_or_the_key():
+def test_reprs_of_seal_key_and_delivery_hide_their_content():
     lock, errand = SealKey("q"), SecretDelivery(CANARY, BY)
     private = lock._private_key.private_bytes_raw()
     for text in (repr(lock), str(lock), repr(lock._private_key), repr(errand), str(errand)):

@@ -30,7 +30,7 @@ from tests.store.making import decider
 
 
 @pytest.mark.parametrize("state", [RunState.PARKED, RunState.QUEUED, RunState.RUNNING])
-async def test_a_run_that_nobody_executes_comes_to_take_its_secret(
+async def test_parked_run_resumes_to_receive_its_secret(
     scene: Scene,
     wire: ProcessWire,
     web: SecretChannel,
@@ -58,7 +58,7 @@ async def test_a_run_that_nobody_executes_comes_to_take_its_secret(
 
 
 @pytest.mark.usefixtures("short_secret_wait")
-async def test_a_run_that_does_not_come_in_time_drops_the_secret(
+async def test_secret_is_dropped_when_its_run_does_not_resume_in_time(
     scene: Scene, wire: ProcessWire, web: SecretChannel
 ):
     row = await scene.question(Secret())
@@ -69,7 +69,7 @@ async def test_a_run_that_does_not_come_in_time_drops_the_secret(
     assert (await scene.reload(row)).state == "open"
 
 
-async def test_for_a_run_that_is_over_nobody_waits(
+async def test_deliver_secret_to_an_ended_run_is_refused_at_once(
     scene: Scene, wire: ProcessWire, web: SecretChannel, look_counter: Looks
 ):
     row = await scene.question(Secret())

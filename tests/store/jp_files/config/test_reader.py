@@ -37,12 +37,12 @@ def get_refusal(root: Path) -> str:
     return str(error.value)
 
 
-def test_a_workspace_without_files_says_nothing(tmp_path: Path, root: Path):
+def test_read_config_without_files_is_empty(tmp_path: Path, root: Path):
     assert config.read_config(root) == config.ConfigFiles()
     assert config.read_config(tmp_path / "nowhere") == config.ConfigFiles()
 
 
-def test_the_file_lies_over_what_it_extends(root: Path):
+def test_read_config_lets_a_file_override_files_it_extends(root: Path):
     write(root, "config.toml", "a = 1")
     write(root, "config.d/b.toml", "a = 2")
     write(root, "config.d/deep/a.json", '{"a": 3}')
@@ -53,12 +53,12 @@ def test_the_file_lies_over_what_it_extends(root: Path):
     )
 
 
-def test_what_is_extended_without_a_file_counts_too(root: Path):
+def test_read_config_extends_config_d_without_a_main_file(root: Path):
     write(root, "config.d/b.toml", "a = 2")
     assert names(root) == [".jp/config.d/b.toml"]
 
 
-def test_a_file_says_itself_what_it_extends_and_what_lies_over_it(root: Path):
+def test_read_config_orders_extended_files_before_and_after_a_file(root: Path):
     write(
         root,
         "config.toml",
@@ -126,7 +126,7 @@ def test_hostile_yaml_is_refused_by_name(root: Path, text: str, problem: str):
     assert problem in message
 
 
-def test_a_file_that_is_extended_extends_others_from_its_own_folder(root: Path):
+def test_read_config_resolves_nested_extends_from_the_files_folder(root: Path):
     """A persona that builds on a skill lost its prompt."""
     write(root, "config.toml", 'extends = ["personas/dev.toml"]\nname = "main"')
     write(root, "personas/dev.toml", 'extends = ["../skills/*.toml", "base.json"]\nname = "dev"')
@@ -138,7 +138,7 @@ def test_a_file_that_is_extended_extends_others_from_its_own_folder(root: Path):
     assert [values["name"] for _, values in read_layers(root)] == ["a", "z", "base", "dev", "main"]
 
 
-def test_two_files_that_extend_a_third_merge_it_twice(root: Path):
+def test_read_config_merges_a_file_extended_twice_two_times(root: Path):
     write(root, "config.toml", 'extends = ["b.toml", "c.toml"]')
     write(root, "b.toml", 'extends = ["d.toml"]')
     write(root, "c.toml", 'extends = ["d.toml"]')
@@ -181,7 +181,7 @@ def test_a_path_that_names_no_file_is_noted(root: Path):
     )
 
 
-def test_reading_writes_nothing(root: Path):
+def test_read_config_writes_nothing(root: Path):
     write(root, "config.toml", "a = 1")
     write(root, "config.d/b.json", "{}")
     before = making.read_tree(root)
@@ -205,7 +205,7 @@ def test_read_a_linked_file_is_refused(root: Path, name: str, target: str):
     assert get_refusal(root) == f".jp/{name}: it is a symbolic link, and jpweb follows none."
 
 
-def test_read_a_linked_directory_is_refused_by_name_and_noted_else(root: Path):
+def test_read_config_refuses_or_notes_a_linked_directory(root: Path):
     outside_folder = root.parent / "outside"
     outside_folder.mkdir()
     (outside_folder / "x.toml").write_text("a = 1")
@@ -260,7 +260,9 @@ def test_read_a_directory_in_place_of_the_file_is_refused(root: Path):
         ("config.toml", 'extends = ["a**b"]', "extends is not a path: 'a**b'."),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_names_the_file_and_why(root: Path, name: str, text: str, message: str):
+def test_read_config_error_names_the_file_and_the_reason(
+    root: Path, name: str, text: str, message: str
+):
     write(root, name, text)
     assert get_refusal(root).startswith(message)
 
@@ -270,12 +272,14 @@ def test_bad_toml_names_the_line(root: Path):
     assert "at line 2" in get_refusal(root)
 
 
-def test_what_is_no_text_is_refused(root: Path):
+def test_read_config_refuses_a_file_that_is_not_utf8(root: Path):
     (root / ".jp" / "config.toml").write_bytes(b"a = '\xff'")
     assert get_refusal(root) == ".jp/config.toml is not UTF-8."
 
 
-def test_a_pattern_that_finds_too_much_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch):
+def test_read_config_refuses_a_pattern_with_too_many_files(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(size_limits, "MAX_FILES", 2)
     for number in range(3):
         write(root, f"config.d/{number}.toml", "")

@@ -54,7 +54,7 @@ def test_sources_are_merged_in_the_order_of_jp(
     assert read(folders).notes == ()
 
 
-def test_a_silo_that_is_not_bound_counts_for_nothing(folders: dict[str, Path]):
+def test_config_ignores_a_silo_that_is_not_bound(folders: dict[str, Path]):
     write_each(folders, {"user-workspace": "a = 1"})
     assert config.read_config(folders[""]) == config.ConfigFiles()
 
@@ -70,7 +70,7 @@ def test_a_source_that_does_not_inherit_leaves_out_later_files_alone(
     assert [name for name, _ in read(folders).layers] == [*ALL_NAMES[:count], ALL_NAMES[-1]]
 
 
-def test_each_source_extends_files_of_its_own_folder(folders: dict[str, Path]):
+def test_config_source_extends_files_of_its_own_folder(folders: dict[str, Path]):
     write_each(folders, dict.fromkeys(folders, 'extends = ["more/*.toml"]'))
     for label, folder in folders.items():
         (folder / "more").mkdir()
@@ -118,7 +118,7 @@ def test_own_files_that_may_not_be_read_are_noted(
     assert read(folders).notes == ("user-global was not read: Permission denied.",)
 
 
-def test_equal_contents_in_other_places_are_different(folders: dict[str, Path]):
+def test_config_fingerprint_differs_for_equal_files_elsewhere(folders: dict[str, Path]):
     write_each(folders, {".jp": "a = 1"})
     first = read(folders)
     (folders[".jp"] / "config.toml").unlink()

@@ -61,7 +61,7 @@ def test_parse_a_problem_is_remembered_and_names_each_file(parser_inputs: list[A
 @pytest.mark.parametrize(
     ("limit", "value"), [("MAX_MEMORY_BYTES", 48 << 20), ("MAX_CPU_SECONDS", 1)]
 )
-def test_parse_what_costs_too_much_is_refused_once(
+def test_parse_texts_refuses_a_costly_text_once(
     parser_inputs: list[Any], monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ):
     monkeypatch.setattr(toml_parser, limit, value)
@@ -117,7 +117,7 @@ def test_parse_forgets_the_oldest_results(
         'x = "\\"" # "\n' + "a" + ".a" * 65 + " = 1",
     ],
 )
-def test_check_depth_refuses_what_is_nested_too_deep(text: str):
+def test_check_depth_refuses_deep_nesting(text: str):
     with pytest.raises(
         InvalidConfigFile, match=r"^x: nested too deep to be read; 64 levels are the most"
     ):
@@ -137,7 +137,7 @@ def test_check_depth_refuses_what_is_nested_too_deep(text: str):
         "a = {b = [1]}\n" * 100,
     ],
 )
-def test_check_depth_passes_what_only_looks_deep(text: str):
+def test_check_depth_accepts_shallow_text_with_many_brackets(text: str):
     size_limits.check_depth("x", text)
 
 

@@ -106,7 +106,7 @@ def model_parameter(key: str, value: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_variable_sets_its_key(
+def test_environment_variable_sets_its_config_key(
     root: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, values: dict[str, Any]
 ):
     monkeypatch.setenv(f"JP_CFG_{name}", text)
@@ -147,7 +147,9 @@ def test_a_variable_of_another_key_is_noted(root: Path, monkeypatch: pytest.Monk
     assert files.notes == (f"JP_CFG_{name} was not read: jpweb uses no such key.",)
 
 
-def test_two_values_are_two_configurations(root: Path, monkeypatch: pytest.MonkeyPatch):
+def test_config_fingerprint_changes_with_an_environment_variable(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("JP_CFG_ASSISTANT_NAME", "Ada")
     first = config.read_config(root)
     monkeypatch.setenv("JP_CFG_ASSISTANT_NAME", "Grace")

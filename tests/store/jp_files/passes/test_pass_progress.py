@@ -30,7 +30,7 @@ def describe() -> FilesReport:
     return report
 
 
-def test_describe_files_during_a_pass_counts_what_is_read(root: Path):
+def test_describe_files_during_a_pass_counts_read_files(root: Path):
     assert describe() == FilesReport(FilesState.FOLLOWED)
     pass_progress.record_progress(root, PassCounter(2, 30))
     pass_progress.record_progress(root, PassCounter(12, 30))

@@ -73,7 +73,7 @@ async def begin(stage: Attached, elements: list[Element] | None = None) -> JpCon
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_turn_here_is_appended_to_the_file_of_jp(
+async def test_turn_of_an_adopted_conversation_is_appended_to_jps_file(
     stage: Attached, monkeypatch: pytest.MonkeyPatch, form: WritePolicy
 ):
     jp = await begin(stage)
@@ -96,7 +96,7 @@ def read_model(row: Conversation) -> str:
     )
 
 
-async def test_its_turns_run_under_its_own_base_configuration(stage: Attached):
+async def test_adopted_conversation_runs_with_its_base_configuration(stage: Attached):
     jp = await begin(stage)
     assert await run_in_db_thread(read_model, jp.row) == "openai/of-jp"
     attachment = await run_in_db_thread(attachments.attach_files, jp.row.pk)
@@ -107,7 +107,7 @@ async def test_its_turns_run_under_its_own_base_configuration(stage: Attached):
     assert await run_in_db_thread(read_model, adopted) == "openai/of-jp"
 
 
-async def test_what_jp_wrote_since_the_last_pass_comes_first(
+async def test_adopted_conversation_first_imports_new_events_of_jp(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     jp = await begin(stage)
@@ -118,7 +118,9 @@ async def test_what_jp_wrote_since_the_last_pass_comes_first(
     assert [element.raw for element in (await stage.elements())[:3]] == [e.raw for e in later]
 
 
-async def test_jp_goes_on_with_it_afterwards(stage: Attached, monkeypatch: pytest.MonkeyPatch):
+async def test_jp_continues_a_conversation_adopted_by_jpweb(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch
+):
     jp = await begin(stage)
     providers.use_provider(monkeypatch, providers.Says())
     await stage.play_turn()
@@ -162,7 +164,7 @@ async def test_rewritten_older_layout_without_an_event_is_refused(
         assert await stage.elements() == before
 
 
-async def test_what_jp_adds_is_taken_in_after_writing_was_turned_off(
+async def test_adopted_conversation_imports_from_jp_when_writing_is_off(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     jp = await begin(stage)
@@ -233,7 +235,7 @@ def forbid(jp: JpConversation) -> None:
         (forbid, ReadOnlyConversation, "Continue it in a terminal"),
     ],
 )
-async def test_what_cannot_be_continued_is_refused_and_stays_as_it_was(
+async def test_start_run_refuses_conversations_that_cannot_be_adopted(
     stage: Attached,
     monkeypatch: pytest.MonkeyPatch,
     change: Any,

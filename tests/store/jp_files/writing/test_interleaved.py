@@ -157,7 +157,7 @@ def take_lock(order: Order, root: Path) -> None:
 
 
 @pytest.mark.parametrize("first", range(1, MOMENTS))
-def test_what_a_jp_lets_go_and_takes_again_is_never_held_by_both(
+def test_lock_that_jp_releases_and_retakes_is_never_held_by_both(
     order: Order, tmp_path: Path, first: int
 ):
     for later_moments in combinations_with_replacement(range(first, MOMENTS), choose_size(2, 3)):

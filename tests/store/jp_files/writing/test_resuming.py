@@ -80,7 +80,7 @@ def list_texts(stage: Attached) -> list[str]:
     return [element.raw for element in journal.read_elements(stage.conversation.pk)]
 
 
-def test_resumed_run_writes_what_the_file_lacks(stage: Attached):
+def test_resumed_run_writes_missing_events(stage: Attached):
     begin(stage, ToolCallRequest("call_1", "vault"))
     assert len(stage.on_disk()) == 2
     attachment = attach(stage)
@@ -91,7 +91,7 @@ def test_resumed_run_writes_what_the_file_lacks(stage: Attached):
 
 
 @pytest.mark.parametrize("case", ["rewritten", "continued"])
-def test_resumed_run_does_not_overwrite_what_jp_changed(stage: Attached, case: str):
+def test_resumed_run_does_not_overwrite_changes_of_jp(stage: Attached, case: str):
     begin(stage, ToolCallRequest("call_1", "vault"))
     kept = stage.on_disk()[: 2 if case == "continued" else 1]
     data = jp_writes(stage, *kept, *JP_TURN)
@@ -120,7 +120,7 @@ def test_run_ends_after_a_turn_that_jp_began_and_both_stay(stage: Attached):
     attach(stage).release()
 
 
-def test_resumed_run_goes_on_after_a_change_of_configuration(stage: Attached):
+def test_resumed_run_continues_after_a_configuration_change(stage: Attached):
     begin(stage)
     jp_writes(stage, *stage.on_disk(), make_element(ConfigDelta({}), at=LATER))
     attachment = attach(stage)
@@ -224,7 +224,7 @@ async def test_retry_after_a_turn_of_jp_that_no_pass_has_read_starts_no_run(
     assert list(await stage.elements()) == stage.on_disk() == expected
 
 
-async def test_message_waiting_for_a_worker_precedes_in_the_file_what_jp_adds(
+async def test_queued_message_precedes_later_events_of_jp_in_the_file(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch, providers.Says())

@@ -66,7 +66,7 @@ def fresh() -> Conversation:
     return Conversation.objects.select_related("workspace").get()
 
 
-def test_next_turn_writes_what_people_changed(conversation: Conversation):
+def test_next_turn_writes_unsaved_metadata(conversation: Conversation):
     label = metadata_file.make_label_change("a=x")
     change_later(conversation, TITLE, label, MetadataChange(pinned=True))
     save_as_jp(conversation, labels={"b": "y"})
@@ -96,7 +96,7 @@ def test_metadata_that_people_left_is_that_of_jp(conversation: Conversation, *, 
     assert (metadata["title"], metadata["labels"]) == ("Theirs", {"a": ""})
 
 
-def test_next_change_writes_what_people_changed_before(conversation: Conversation):
+def test_next_change_writes_unsaved_metadata(conversation: Conversation):
     change_later(conversation, TITLE, metadata_file.make_label_change("a"))
     metadata_file.apply_change(conversation.pk, metadata_file.make_label_change("b"))
     metadata = read_metadata(conversation)

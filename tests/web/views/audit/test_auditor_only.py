@@ -41,7 +41,7 @@ def test_roles_that_include_another_are_these(needed: Role, expected_roles: set[
     assert set(Role.list_including(needed)) == expected_roles
 
 
-def test_no_route_needs_the_role_that_audits_only():
+def test_auditor_only_role_is_required_by_no_route():
     assert Role.AUDITOR_ONLY not in {route.needs for route in ROUTES.values()}
 
 
@@ -87,7 +87,7 @@ def test_auditor_only_is_offered_no_form_that_answers_or_runs(world: World):
         ("/notifications", "As Auditor only you can't answer"),
     ],
 )
-def test_auditor_only_is_not_told_to_ask_for_another_role(world: World, path: str, text: str):
+def test_auditor_only_sees_no_hint_to_get_another_role(world: World, path: str, text: str):
     page = parse_page(world.client(WHO).get(path.format(world.conversation.pk)))
     assert text in page.text
     assert "Responder role" not in page.text
@@ -125,7 +125,7 @@ def test_link_to_answer_is_barred_once_the_person_audits_only(world: World):
     assert world.question.state == "open"
 
 
-def test_auditor_only_is_nobody_who_could_answer(world: World):
+def test_auditor_only_does_not_count_as_able_to_answer(world: World):
     person_id = world.people[WHO].pk
     presence.record_presence("one", {(person_id, world.home.pk)})
     assert not presence.is_anyone_present(world.home.pk)

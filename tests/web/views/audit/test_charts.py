@@ -59,7 +59,7 @@ FILTERS = [{}, {"since": "2026-03-05", "until": "2026-05-09"}, {"outcome": "canc
 
 
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
-def test_each_link_leads_to_the_questions_it_counts(world: World, filters: dict[str, str]):
+def test_chart_links_lead_to_the_counted_questions(world: World, filters: dict[str, str]):
     save_many([world.conversation], 80, 70)
     page = parse_page(get(world, **filters))
     links = list_links(page)
@@ -77,7 +77,7 @@ def test_each_link_leads_to_the_questions_it_counts(world: World, filters: dict[
     assert cell_count > heading_count
 
 
-def test_each_chart_has_a_name_a_picture_and_its_numbers(world: World):
+def test_charts_have_a_title_an_svg_and_a_table(world: World):
     save_many([world.conversation], 60, 20)
     page = parse_page(get(world))
     for name in FIGURES:
@@ -117,7 +117,7 @@ def test_waits_until_questions_were_seen_are_drawn_where_there_are_any(world: Wo
     assert ["Ben", "0", "\N{EN DASH}", "\N{EN DASH}", "1", "0.250", "0.250"] in rows
 
 
-def test_without_data_each_chart_says_so(world: World):
+def test_charts_without_data_show_a_message(world: World):
     page = parse_page(get(world, tool="no such tool"))
     assert not [tag for tag in page if tag.get("class") == "chart"]
     assert page.text.count("No matching question") == 5

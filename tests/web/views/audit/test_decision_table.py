@@ -29,7 +29,7 @@ def get(world: World, query: str = "") -> Any:
     return world.client("auditor").get(f"/audit/decisions{query}")
 
 
-def test_row_says_who_decided_what_with_which_words(world: World):
+def test_decision_row_has_decider_decision_and_reason(world: World):
     decision = {"allow": False, "remember": True, "reason": "Not on a <b>Friday</b>"}
     approvals.decide_approval(world.prompt.pk, decision, making.decider(world.people["owner"]))
     (row,) = [tag for tag in parse_page(get(world)) if tag.get("data-decision") == "run"]
@@ -70,7 +70,7 @@ def test_call_fold_says_who_decided_after_how_long_and_leads_to_the_row(world: W
     assert f"{address}#approval-{world.prompt.pk}" in [tag.get("href") for tag in page]
 
 
-def test_closed_row_of_a_call_says_what_was_decided_about_it(world: World):
+def test_call_row_shows_its_decisions(world: World):
     call = world.conversation.journal.get(category="call")
     event = wire.read_element(call.text).kind
     assert isinstance(event, ToolCallRequest)
@@ -196,7 +196,7 @@ def list_entry_rows(world: World, path: str) -> list[str]:
     return [" ".join(row.text.split()) for row in rows]
 
 
-def test_review_and_redaction_say_what_was_decided_on_and_where(world: World):
+def test_review_and_redaction_rows_name_their_subject(world: World):
     call = world.conversation.journal.get(category="call")
     for act, subject, text in (
         (Act.REVIEWED, f"inquiry:{world.question.pk}", "Go on? Reviewed, reason Leak"),
@@ -239,7 +239,7 @@ def test_redaction_leads_to_its_event(world: World):
         assert f"/conversations/{conversation.pk}?at={anchor}#{anchor}" in links
 
 
-def test_review_has_its_note_and_leads_to_what_was_reviewed(world: World):
+def test_review_row_has_its_note_and_a_link_to_the_question(world: World):
     review_question(world, world.people["auditor"])
     for view in ("", "&view=timeline"):
         page = parse_page(get(world, f"?kind=review{view}"))

@@ -52,7 +52,7 @@ def test_mark_is_at_its_minute_behind_the_wait_of_that_day(
     assert mark == (720.0, begin, width, "answered")
 
 
-def test_each_decider_has_a_lane_and_those_of_many_share_the_last():
+def test_timeline_lanes_are_per_decider_and_the_last_is_shared():
     (day,) = build(decide(NOON, "Ben"), decide(NOON), decide(NOON))
     assert [(lane.name, len(lane.marks)) for lane in day.lanes] == [("Ada", 2), ("Ben", 1)]
     (day,) = build(*(decide(NOON, f"Person {number}") for number in range(20)))

@@ -237,7 +237,7 @@ def read_row(world: World, name: str = "auditor") -> dict[str, str]:
     return row
 
 
-def test_each_reviewer_has_columns_and_a_changed_review_is_the_latest(answered_world: World):
+def test_export_columns_of_a_reviewer_have_their_latest_review(answered_world: World):
     auditor = answered_world.people["auditor"]
     review(answered_world, auditor, Verdict.WRONG, "=HYPERLINK(1)")
     row = read_row(answered_world)
@@ -263,7 +263,7 @@ def test_heading_that_a_spreadsheet_would_evaluate_is_escaped(
     assert read_row(answered_world)["'=1+1"] == "fine"
 
 
-def test_two_reviewers_of_one_name_have_columns_of_their_own(answered_world: World):
+def test_export_columns_of_reviewers_with_one_name_are_separate(answered_world: World):
     Workspace.objects.update(reviews_required=2)
     auditor = answered_world.people["auditor"]
     other = making.person("other", Role.AUDITOR, answered_world.home)
@@ -275,7 +275,7 @@ def test_two_reviewers_of_one_name_have_columns_of_their_own(answered_world: Wor
     assert (row["review by Auditor"], row["review by Auditor (2)"]) == ("wrong", "fine")
 
 
-def test_first_of_two_blind_reviews_is_hidden_from_all_but_its_reviewer(answered_world: World):
+def test_export_shows_a_blind_first_review_to_its_reviewer_only(answered_world: World):
     Workspace.objects.update(reviews_required=2)
     auditor = answered_world.people["auditor"]
     making.person("other", Role.AUDITOR, answered_world.home)
@@ -344,7 +344,7 @@ def test_export_of_several_conversations_is_an_entry_in_each_workspace(
     assert ('data-act="exported"' in page) is (len(homes) == 2)
 
 
-def test_rows_name_who_started_the_turn(answered_world: World):
+def test_export_rows_name_the_starter_of_the_turn(answered_world: World):
     Person.objects.filter(pk=answered_world.people["owner"].pk).update(first_name="")
     assert read_row(answered_world)["started_by"] == "owner"
     Person.objects.filter(pk=answered_world.people["owner"].pk).update(first_name="Ada")

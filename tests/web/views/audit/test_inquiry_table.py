@@ -123,7 +123,7 @@ def test_quick_range_keeps_the_other_filters(reviewed_world: World):
     assert all(query["since"] != ["2026-01-01"] for query in queries)
 
 
-def test_every_link_leads_to_the_element(reviewed_world: World):
+def test_audit_table_links_lead_to_the_event(reviewed_world: World):
     client = reviewed_world.client("auditor")
     for link in table(get(reviewed_world)):
         path, _, anchor = link.partition("#")
@@ -138,7 +138,7 @@ def test_every_link_leads_to_the_element(reviewed_world: World):
         ({"until": "2026-02-30"}, "“until” must be a date"),
     ],
 )
-def test_a_filter_that_cannot_be_is_told_in_one_line(
+def test_invalid_audit_filter_is_refused_in_one_line(
     world: World, filters: dict[str, str], message: str
 ):
     response = get(world, **filters)
@@ -168,7 +168,7 @@ def test_an_odd_filter_is_no_crash_and_hides_nothing(world: World, filters: dict
 
 
 @pytest.mark.parametrize("filters", [{"reason": "\0"}, {"person": "'--"}, {"source": "%"}], ids=str)
-def test_a_value_that_never_occurs_finds_nothing(world: World, filters: dict[str, str]):
+def test_audit_filter_by_an_unused_value_is_empty(world: World, filters: dict[str, str]):
     assert table(get(world, **filters)) == []
     assert lines(get(world, "/audit.csv", **filters)) == []
 
@@ -187,7 +187,7 @@ def test_a_value_that_never_occurs_finds_nothing(world: World, filters: dict[str
     ],
     ids=ascii,
 )
-def test_no_cell_of_the_file_is_a_formula(world: World, start: str):
+def test_audit_csv_escapes_formulas(world: World, start: str):
     hostile = f"{start}HYPERLINK(1)"
     world.conversation.title = hostile
     world.conversation.save(update_fields=["title"])
@@ -246,7 +246,7 @@ def test_the_pages_cover_every_row_once(reviewed_world: World, monkeypatch: pyte
     assert len(all_links) == len(set(all_links)) == Inquiry.objects.count()
 
 
-def test_the_bars_count_what_is_found_and_filter(reviewed_world: World):
+def test_state_bars_count_matches_and_link_to_filters(reviewed_world: World):
     page = parse_page(get(reviewed_world, source="assistant", outcome="cancelled"))
     bars = {tag["data-outcome"]: tag for tag in page if tag.get("class") == "bar-row"}
     assert list(bars) == ["open", "answered", "redacted", "cancelled", "unanswered"]
@@ -319,7 +319,7 @@ def test_row_says_attempt_override_and_who_saw_it(world: World):
     assert [json.loads(text)[name] for name in names] == [3, True, 2, 1]
 
 
-def test_account_tells_namesakes_apart_on_the_page_and_in_files(world: World):
+def test_audit_shows_accounts_of_people_with_one_name(world: World):
     twins = [making.person(name, Role.RESPONDER, world.home) for name in ("kim", "kim2")]
     for number, twin in enumerate(twins):
         twin.first_name = "Kim"

@@ -87,7 +87,7 @@ def list_acts(person_id: int) -> set[str]:
 
 
 @pytest.mark.parametrize("name", CONTENT_ROUTES)
-def test_each_get_of_content_leaves_exactly_one_read_entry(
+def test_content_routes_leave_one_read_entry(
     world: World, name: str, gathered_reads: Counter[read_log.ReadRecord]
 ):
     owner = world.people["owner"]
@@ -106,14 +106,14 @@ def test_each_get_of_content_leaves_exactly_one_read_entry(
     assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, shown)
 
 
-def test_each_get_is_one_of_content_or_known_to_show_none():
+def test_get_routes_are_listed_as_with_or_without_content():
     gets = {name for name, route in ROUTES.items() if route.method == "get"}
     content = {*CONTENT_ROUTES, *LISTING_ROUTES, *DOWNLOAD_ROUTES, "answer-link"}
     assert gets - content == ROUTES_WITHOUT_CONTENT
 
 
 @pytest.mark.parametrize("name", [*CONTENT_ROUTES, *sorted(LISTING_ROUTES | DOWNLOAD_ROUTES)])
-def test_each_permitted_get_of_content_leaves_one_entry_and_others_none(
+def test_content_routes_leave_a_read_entry_only_when_permitted(
     world: World, name: str, gathered_reads: Counter[read_log.ReadRecord]
 ):
     url = make_address(name, world)
@@ -164,7 +164,7 @@ def test_equal_reads_are_one_entry_with_their_number(
 
 
 @pytest.mark.parametrize("name", ACTS_BY_ROUTE)
-def test_submission_of_an_owner_is_an_entry_of_theirs(world: World, name: str):
+def test_owner_submissions_are_ledger_entries_of_the_owner(world: World, name: str):
     route, url = ROUTES[name], make_address(name, world)
     client = world.client("owner")
     LedgerEntry.objects.all().delete()
@@ -294,7 +294,7 @@ def test_ledger_file_verifies_by_the_standard_library_alone(file: Path):
     assert "The chain holds up to entry" in done.stdout
 
 
-def test_ledger_file_hides_what_its_reader_may_not_see(world: World, file: Path):
+def test_ledger_file_hides_entries_of_other_workspaces(world: World, file: Path):
     own_file = download(world, "rival", file.parent)
     assert world.home.name not in own_file.read_text()
     lines = [json.loads(line) for line in own_file.read_text().splitlines()[1:]]
@@ -352,7 +352,7 @@ def replace_all(lines: list[str]) -> list[str]:
         (change_head, "head: the signature does not fit"),
     ],
 )
-def test_verifier_names_what_was_changed_in_a_file(file: Path, tamper: Any, problem: str):
+def test_verifier_names_changes_of_a_ledger_file(file: Path, tamper: Any, problem: str):
     lines = file.read_text().splitlines()
     file.write_text("\n".join(tamper(lines)) + "\n")
     done = verify(file, "--public-key", signing.get_public_key())
@@ -386,7 +386,7 @@ def test_verifier_refuses_a_file_signed_by_another_key(file: Path):
     assert "signed with another key" in done.stdout
 
 
-def test_verifier_says_what_no_ledger_file_is(file: Path):
+def test_verifier_refuses_a_file_that_is_no_ledger(file: Path):
     file.write_text("[]\n")
     done = verify(file)
     assert (done.returncode, done.stdout) == (2, "")

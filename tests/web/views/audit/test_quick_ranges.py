@@ -13,7 +13,7 @@ from tests.store import making
 from tests.web.world import World
 
 
-def test_last_month_is_filtered_from_its_first_day_to_its_last():
+def test_quick_range_of_last_month_spans_its_days():
     labels = [label for label, _ in list_ranges(date(2028, 3, 31), {})]
     assert labels[-2:] == ["March 2028", "February 2028"]
     queries = [dict(parse_qsl(query)) for _, query in list_ranges(date(2028, 3, 31), {})]
@@ -36,7 +36,7 @@ def test_range_keeps_other_filters_and_replaces_the_dates():
 
 
 @pytest.mark.parametrize(("place", "day_count"), [(0, 7), (1, 30), (2, 90)])
-def test_last_days_end_with_today(place: int, day_count: int):
+def test_quick_range_of_last_days_ends_today(place: int, day_count: int):
     today = date(2026, 11, 24)
     label, query = list_ranges(today, {})[place]
     since = date.fromisoformat(dict(parse_qsl(query))["since"])

@@ -19,7 +19,7 @@ from tests.web.world import World
 
 
 @pytest.mark.parametrize("name", ["Operator", "Former member"])
-def test_reader_without_an_account_is_named_by_what_they_are(world: World, name: str):
+def test_reader_without_an_account_has_a_generic_name(world: World, name: str):
     place = Place(world.home.pk, world.conversation.pk)
     actor = OPERATOR if name == "Operator" else Actor.from_person(making.person("gone"))
     record_act(Act.EXPORTED, actor, place, format="jp")

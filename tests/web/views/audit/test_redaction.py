@@ -78,7 +78,7 @@ def test_redaction_page_shows_who_redacted_and_the_hash(world: World, anchor: st
     assert LedgerEntry.objects.get(act=Act.REDACTED).person_id == world.people["auditor"].pk
 
 
-def test_redactions_of_one_event_can_be_told_apart_in_decisions(world: World):
+def test_redactions_of_one_event_are_distinguishable_in_decisions(world: World):
     note = f"{CANARY} and a key"
     row = making.settle(world.question, Cancelled(CancellationReason.USER), note=note)
     Run.objects.filter(pk=world.run.pk).update(state=RunState.DONE)
@@ -169,7 +169,7 @@ def post_pin(world: World, conversation: Conversation, step: str) -> Any:
     return world.client("auditor").post(url, data, follow=True)
 
 
-def test_preview_and_result_name_what_stays(world: World, numbers: Conversation):
+def test_redaction_preview_and_result_name_kept_strings(world: World, numbers: Conversation):
     page = post_pin(world, numbers, "preview").content.decode()
     assert "What will stay" in page
     assert "Event 4</a> (Result): id</li>" in page

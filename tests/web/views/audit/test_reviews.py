@@ -135,7 +135,7 @@ def test_reservation_names_who_is_reviewing_and_until_when(desk: Desk):
         ("wrong", "  ", "Write a note: say why it isn&#x27;t fine."),
     ],
 )
-def test_incomplete_review_keeps_what_was_typed(desk: Desk, verdict: str, note: str, problem: str):
+def test_incomplete_review_keeps_its_note(desk: Desk, verdict: str, note: str, problem: str):
     client, page = start(desk.ada, desk.path)
     response = client.post(f"{desk.path}/review", fill(page, verdict, note))
     text = response.content.decode()
@@ -343,7 +343,7 @@ def test_queue_says_whose_review_is_missing(world: World):
     assert cell.text == "Not reviewed You took part: someone else has to review it", row
 
 
-def test_undecided_queues_count_what_an_owner_decided(desk: Desk):
+def test_disagreement_queue_counts_decisions_of_owners(desk: Desk):
     for person, verdict in ((desk.ada, "fine"), (desk.ben, "wrong")):
         reviewer, page = start(person, desk.path)
         follow(reviewer, f"{desk.path}/review", fill(page, verdict, "Because."))
@@ -377,7 +377,7 @@ def test_home_names_the_reviews_that_wait_for_the_person(desk: Desk):
     assert "/audit/reviews/" not in read(desk.world.client("responder"), "/")
 
 
-def test_first_of_two_reviews_says_when_its_escalation_reaches_the_owners(desk: Desk):
+def test_first_of_two_reviews_shows_when_its_escalation_reaches_owners(desk: Desk):
     desk.world.home.reviews_required = 2
     desk.world.home.save()
     client, page = start(desk.ada, desk.path)

@@ -74,7 +74,9 @@ def list_pages(conversation: Conversation, question_id: int) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["reader", "auditor"])
-def test_no_page_shows_the_secret(world: World, conversation: Conversation, name: str):
+def test_suspected_secret_is_masked_on_all_pages(
+    world: World, conversation: Conversation, name: str
+):
     client = world.client(name)
     question = conversation.inquiries.get()
     pages = list_pages(conversation, question.pk)

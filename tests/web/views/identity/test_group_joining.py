@@ -56,7 +56,7 @@ def test_person_joins_a_group_on_their_account_page(world: World, group: Group, 
     assert HOME_NOTICE not in parse_page(client.get("/")).text
 
 
-def test_declined_group_is_gone(world: World, group: Group, orchard: Workspace):
+def test_declined_group_has_no_member_and_no_notice(world: World, group: Group, orchard: Workspace):
     client = world.client("reader")
     page = parse_page(client.post("/account/groups/leave", {"group": group.pk}, follow=True)).text
     assert "You declined the group Night shift." in page
@@ -86,7 +86,9 @@ def test_person_leaves_a_group_that_they_joined(world: World, group: Group, orch
     assert get_role(world, "reader", orchard) is None
 
 
-def test_last_owner_who_leaves_is_told_why_not(world: World, group: Group, orchard: Workspace):
+def test_last_owner_cannot_leave_a_group_and_sees_why(
+    world: World, group: Group, orchard: Workspace
+):
     owner, reader = world.people["owner"], world.people["reader"]
     groups.give_role(group, orchard, Role.OWNER, Actor.from_person(owner))
     group_members.accept_group(group.members.get(), reader)
@@ -97,7 +99,7 @@ def test_last_owner_who_leaves_is_told_why_not(world: World, group: Group, orcha
 
 
 @pytest.mark.parametrize("action", ["join", "leave"])
-def test_nobody_joins_or_leaves_for_another(
+def test_group_is_joined_or_left_only_by_its_person(
     world: World, group: Group, orchard: Workspace, action: str
 ):
     group_member = group.members.get()
@@ -200,7 +202,7 @@ def test_home_counts_several_groups_that_wait(world: World, group: Group):
     assert "You were added to 2 groups." in parse_page(world.client("reader").get("/")).text
 
 
-def test_group_whose_maker_is_gone_names_nobody(world: World, group: Group):
+def test_group_of_a_deleted_inviter_names_no_person(world: World, group: Group):
     group.members.update(inviter=None)
     client = world.client("reader")
     for path in ("/", "/account"):
@@ -235,7 +237,7 @@ def test_invitation_is_recorded_with_the_role_that_it_brings(world: World, orcha
     assert json.loads(entry.text)["details"]["role"] == "auditor"
 
 
-def test_group_that_nobody_accepted_keeps_no_member_in(world: World, orchard: Workspace):
+def test_unaccepted_group_does_not_keep_a_removed_member(world: World, orchard: Workspace):
     owner, reader = world.people["owner"], world.people["reader"]
     member = Membership.objects.create(person=reader, workspace=orchard, role=10, direct_role=10)
     new_group = groups.create_group("Keepers", owner)

@@ -63,7 +63,7 @@ def test_passkey_of_the_inviter_ends_when_the_person_joins_another(
     assert sign_in(at_domain(Client()), phone).status_code == 403
 
 
-def test_page_keeps_what_was_used_or_added_in_this_session(
+def test_page_preselects_credentials_used_in_this_session(
     world: World, bob: Person, phone: Authenticator
 ):
     tablet, laptop = Authenticator(), Authenticator()
@@ -106,7 +106,7 @@ def test_identity_that_is_not_kept_ends(
     assert "passkey or identity removed" in caplog.text
 
 
-def test_what_anothers_link_led_to_cannot_be_kept(world: World, bob: Person):
+def test_credentials_added_by_anothers_link_cannot_be_kept(world: World, bob: Person):
     Passkey.objects.update(is_own=False)
     token = invite(world.other_home, world.people["rival"])
     client = open_link(bob)
@@ -131,7 +131,7 @@ def test_session_by_a_removed_passkey_ends_where_own_sign_ins_stay(
     assert by_operator.get("/").status_code == 200
 
 
-def test_groups_that_wait_say_what_would_enter_with_the_person(world: World, bob: Person):
+def test_pending_groups_warn_about_credentials_of_others(world: World, bob: Person):
     owner = world.people["owner"]
     group = groups.create_group("Night shift", owner)
     group_members.add_person(group, bob, Actor.from_person(owner))

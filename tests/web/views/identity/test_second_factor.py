@@ -108,7 +108,7 @@ def test_person_sets_up_a_factor_and_gets_key_and_recovery_codes_once(world: Wor
 
 
 @pytest.mark.parametrize("maker", [None, "owner"])
-def test_link_of_anybody_also_asks_for_a_code(world: World, app: App, maker: str | None):
+def test_sign_in_link_made_by_any_person_requires_a_code(world: World, app: App, maker: str | None):
     client = app.open_link(world.people[maker] if maker else None, "/questions#e-1")
     assert client.get("/")["Location"].startswith("/sign-in")
     assert parse_page(client.get(CODE_PAGE)).find_one(name="code")["autocomplete"]
@@ -152,7 +152,7 @@ def test_recovery_code_counts_once_however_it_is_typed(app: App):
     assert "9 of 10 recovery codes left" in parse_page(client.get(PAGE)).text
 
 
-def test_other_text_is_a_wrong_code(app: App):
+def test_second_factor_refuses_malformed_codes(app: App):
     wide_digits = "".join(chr(ord(digit) + 0xFEE0) for digit in app.code)
     for code in ("", "0", wide_digits, "x" * 5000, "\0", "-"):
         assert enter(app.open_link(), code).status_code == 403
@@ -246,7 +246,7 @@ def test_code_is_asked_for_ten_minutes_in_the_links_session_alone(app: App):
     assert "link is invalid" in find_problem(enter(client, app.code))
 
 
-def test_of_two_browsers_with_one_link_one_is_signed_in(app: App):
+def test_sign_in_link_with_second_factor_signs_in_one_of_two_browsers(app: App):
     token = accounts.issue_link(app.person)
     clients = Client(), Client()
     for client in clients:

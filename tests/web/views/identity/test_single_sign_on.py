@@ -120,7 +120,7 @@ def test_unverified_address_accepts_no_invitation(
     assert not Identity.objects.exists()
 
 
-def test_address_of_an_account_opens_it_to_nobody(world: World, provider: Provider):
+def test_single_sign_on_does_not_match_accounts_by_email(world: World, provider: Provider):
     Person.objects.filter(pk=world.people["owner"].pk).update(
         email=EMAIL, username=EMAIL, first_name=EMAIL
     )
@@ -197,7 +197,7 @@ def test_person_connects_and_disconnects_an_identity(world: World, provider: Pro
         assert list_details(act) == [{"provider": "Company"}]
 
 
-def test_identity_of_another_account_stays_theirs(world: World, provider: Provider):
+def test_connected_identity_stays_with_its_account(world: World, provider: Provider):
     identity = connect(world, provider, "owner")
     client = signed_in(world.people["reader"])
     provider.sign_on(client, "ada", CONNECT)

@@ -64,7 +64,7 @@ def test_factor_that_anothers_link_led_to_ends_where_a_group_admits(world: World
     assert second_factors.find_factor(ada.pk) is None
 
 
-def test_turning_on_ends_what_anothers_link_led_to(world: World, ada: Person):
+def test_second_factor_setup_ends_sign_ins_by_anothers_link(world: World, ada: Person):
     """Neither a live session nor a passkey asks for a code."""
     by_owner, own = open_link(ada, world.people["owner"]), open_link(ada)
     add_passkey(by_owner, Authenticator(), "Olga's phone")
@@ -77,7 +77,7 @@ def test_turning_on_ends_what_anothers_link_led_to(world: World, ada: Person):
     assert Passkey.objects.get().name == "Phone"
 
 
-def test_turning_on_with_nothing_of_others_says_so_alone(ada: Person):
+def test_second_factor_setup_without_sign_ins_of_others_is_confirmed(ada: Person):
     page = set_up(open_link(ada), ada)
     assert "Your sign-in links now also ask for a code." in page
     assert "have ended" not in page

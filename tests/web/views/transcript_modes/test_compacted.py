@@ -45,7 +45,7 @@ def make_summary(first: int, last: int, text: str = "All was watered.") -> Compa
     return Compaction(first, last, {"summary": {"summary": text}})
 
 
-def test_without_a_compaction_the_page_says_so_and_leads_back(world: World):
+def test_compacted_view_without_compaction_links_to_the_transcript(world: World):
     conversation = mirror_conversation(world, *make_turns(1))
     page = open_view(world, conversation, "compacted")
     assert "Not compacted." in get_words(page)
@@ -53,7 +53,7 @@ def test_without_a_compaction_the_page_says_so_and_leads_back(world: World):
     assert "Ask 0" not in page
 
 
-def test_a_summary_stands_in_place_of_its_turns_and_leads_to_them(world: World):
+def test_compacted_view_shows_a_summary_with_links_to_its_turns(world: World):
     conversation = mirror_conversation(
         world, *make_turns(3), ConfigDelta({"a": 1}), make_summary(0, 1), *make_turns(1, 3)
     )
@@ -69,7 +69,7 @@ def test_a_summary_stands_in_place_of_its_turns_and_leads_to_them(world: World):
     assert "Ask 3" in text
 
 
-def test_what_stays_within_a_summary_is_counted(world: World):
+def test_compacted_view_counts_events_kept_within_a_summary(world: World):
     conversation = mirror_conversation(
         world, *make_turns(1), ConfigDelta({"a": 1}), *make_turns(1, 1), make_summary(0, 0)
     )
@@ -79,7 +79,7 @@ def test_what_stays_within_a_summary_is_counted(world: World):
     assert "1 event of these turns, such as configuration changes, remains." in text
 
 
-def test_what_is_left_out_is_counted_and_led_to(world: World):
+def test_compacted_view_counts_and_links_omitted_events(world: World):
     kinds = make_turns(2)
     policies = {"reasoning": "strip", "tool_calls": {"policy": "omit"}}
     conversation = mirror_conversation(world, *kinds, Compaction(0, 0, policies))
@@ -120,7 +120,7 @@ def test_a_call_that_another_view_showed_whole_is_shortened(world: World):
 
 
 @pytest.mark.parametrize(("begin", "rel"), [("", "next"), ("?from=300", "prev")])
-def test_pages_cover_what_is_left_once(world: World, begin: str, rel: str):
+def test_compacted_view_pages_cover_remaining_items_once(world: World, begin: str, rel: str):
     conversation = mirror_conversation(
         world,
         *make_turns(40),
@@ -154,7 +154,7 @@ def test_a_position_past_the_end_says_so(world: World):
     assert "End of conversation." in open_view(world, conversation, "compacted", "?from=99")
 
 
-def test_more_compactions_than_anybody_looks_at_are_named(
+def test_compacted_view_reports_more_compactions_than_its_limit(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(raw_entries, "MAX_OVERLAYS", 3)
@@ -175,7 +175,7 @@ def test_the_newest_compactions_are_listed_and_the_others_counted(world: World):
     assert "… 2 older" in text
 
 
-def test_its_queries_do_not_grow_with_the_conversation(world: World):
+def test_compacted_view_queries_do_not_grow_with_the_conversation(world: World):
     counts = []
     for length in (12, 90):
         conversation = mirror_conversation(

@@ -70,7 +70,7 @@ def test_markup_in_a_prompt_is_text(world: World):
     assert list_prompt_parts(page) == ["&lt;script&gt;alert(1)&lt;/script&gt;"]
 
 
-def test_a_prompt_with_what_looks_like_a_secret_is_hidden(world: World):
+def test_configuration_view_hides_a_prompt_with_a_possible_secret(world: World):
     conversation = mirror_conversation(world, make_change("m-1", f"Use {KEY} there."))
     page = open_view(world, conversation, "configuration")
     assert KEY not in page
@@ -86,7 +86,7 @@ def test_parameters_that_people_need_not_see_are_named_alone(world: World):
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason=f"no real workspace at {REAL}")
-def test_each_real_conversation_has_its_model_prompt_and_tools(world: World):
+def test_configuration_view_of_real_conversations_has_model_and_tools(world: World):
     Workspace.objects.filter(pk=world.home.pk).update(root=str(REAL.resolve()))
     mirror.mirror_workspace(REAL)
     seen = {}

@@ -53,7 +53,7 @@ def offers_tool(conversation: Conversation) -> bool:
     return "mine" in [tool.name for tool in config.tools]
 
 
-def test_an_owner_trusts_what_a_conversation_stores_for_it_alone(world: World):
+def test_conversation_trust_applies_to_that_conversation_only(world: World):
     conversation, other = start_conversation(world), start_conversation(world)
     page = open_page(world, conversation)
     assert "argument 1: mine" in page.text
@@ -90,7 +90,7 @@ def test_a_command_that_changes_afterwards_is_shown_and_asked_about_again(world:
 
 
 @pytest.mark.parametrize("person", ["reader", "responder", "auditor"])
-def test_nobody_but_an_owner_gets_the_form(world: World, person: str):
+def test_conversation_trust_form_is_for_owners_only(world: World, person: str):
     page = open_page(world, start_conversation(world), person)
     assert list_items(page) == []
     assert "Needs review" not in page.text

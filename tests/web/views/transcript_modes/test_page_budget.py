@@ -57,7 +57,9 @@ OTHERS = [
 @pytest.mark.parametrize(
     ("name", "view"), [*((name, "thread") for name in HEAVY), *OWN, *mark_proof(*OTHERS)]
 )
-def test_no_page_is_heavier_than_it_may_be_and_each_leads_on(world: World, name: str, view: str):
+def test_view_pages_stay_below_the_size_limit_and_link_to_the_next(
+    world: World, name: str, view: str
+):
     conversation = mirror_conversation(world, *HEAVY[name], COMPACTION)
     page, pages = open_view(world, conversation, view), 1
     while page and pages < 5:
@@ -68,7 +70,7 @@ def test_no_page_is_heavier_than_it_may_be_and_each_leads_on(world: World, name:
 
 
 @pytest.mark.parametrize("view", ["compacted", "thread"])
-def test_what_is_too_much_for_any_page_is_led_to(world: World, view: str):
+def test_view_pages_link_to_content_too_large_for_a_page(world: World, view: str):
     conversation = mirror_conversation(
         world, *questions(50, WIDE * 9_000), ChatResponse("message", "After it."), COMPACTION
     )
@@ -98,7 +100,7 @@ def test_a_conversation_of_every_kind_is_shown_at_both_ends(
         assert 10_000 < len(page.encode()) < MOST
 
 
-def test_scales_take_what_fits_and_forget_what_does_not():
+def test_page_budget_accepts_pieces_that_fit():
     scales = page_budget.PageBudget(10)
     assert scales.try_add(SafeString("a" * 6))
     assert not scales.try_add(SafeString("é" * 3))

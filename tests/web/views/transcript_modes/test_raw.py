@@ -31,7 +31,7 @@ def texts(page: str) -> list[str]:
     return [html.unescape(text).removeprefix("  ") for text in matches]
 
 
-def test_every_element_is_shown_as_it_came(world: World):
+def test_raw_view_shows_elements_as_stored(world: World):
     conversation = mirror_conversation(
         world, TurnStart(), ChatRequest("Hi"),
         make_call("c", path="a.py"), make_result("c", "Wet."),
@@ -41,7 +41,7 @@ def test_every_element_is_shown_as_it_came(world: World):
     assert texts(open_view(world, conversation, "raw")) == entry_texts
 
 
-def test_each_leads_to_its_place_in_the_transcript(world: World):
+def test_raw_view_links_elements_to_the_transcript(world: World):
     conversation = mirror_conversation(world, TurnStart(), ChatRequest("Hi"))
     page = open_view(world, conversation, "raw")
     for anchor in list_anchors(conversation):
@@ -49,7 +49,7 @@ def test_each_leads_to_its_place_in_the_transcript(world: World):
         assert f'href="/conversations/{conversation.pk}?at={anchor}#{anchor}"' in page
 
 
-def test_what_is_wrapped_in_base64_is_shown_decoded_beside_it(world: World):
+def test_raw_view_shows_base64_fields_decoded(world: World):
     conversation = mirror_conversation(
         world, ChatRequest("Hi"), make_call("c", path="beds.py"), make_result("c", "Wet soil.")
     )
@@ -62,7 +62,7 @@ def test_what_is_wrapped_in_base64_is_shown_decoded_beside_it(world: World):
     assert "“path”: “beds.py”".replace("“", '"').replace("”", '"') in get_words(page)
 
 
-def test_what_cannot_be_made_out_is_called_so(world: World):
+def test_raw_view_labels_unknown_and_unreadable_elements(world: World):
     conversation = mirror_conversation(
         world, raw({"type": "weather"}), raw({"type": "chat_request"})
     )
@@ -135,7 +135,7 @@ def test_hostile_text_stays_text(world: World):
         assert "<b>" not in page
 
 
-def test_its_queries_are_few_whatever_the_length(world: World):
+def test_raw_view_queries_do_not_grow_with_the_conversation(world: World):
     counts = []
     for length in (3, 200):
         conversation = mirror_conversation(world, *[ChatRequest(f"Say {n}") for n in range(length)])

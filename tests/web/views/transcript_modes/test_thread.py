@@ -31,7 +31,7 @@ def sides(page: str) -> tuple[str, str]:
     )
 
 
-def test_questions_are_on_the_side_of_what_happened_alone(world: World):
+def test_model_view_shows_questions_beside_the_sent_messages_only(world: World):
     conversation = mirror_conversation(
         world, TurnStart(), ChatRequest("Water them"), make_call("c", path="a.py"),
         make_inquiry("c.q", "With cold water?"), make_answer("c.q"),
@@ -53,7 +53,7 @@ def test_questions_are_on_the_side_of_what_happened_alone(world: World):
     assert "Not sent: 1 event of an unknown type." in page_text
 
 
-def test_messages_have_their_roles_in_order_and_requests_stand_between(world: World):
+def test_model_view_shows_message_roles_and_model_requests_in_order(world: World):
     conversation = mirror_conversation(world, *make_turns(1))
     page = open_view(world, conversation, "thread")
     roles = [part.split('"')[0] for part in page.split('class="sent-message" data-role="')[1:]]
@@ -61,14 +61,14 @@ def test_messages_have_their_roles_in_order_and_requests_stand_between(world: Wo
     assert re.findall(r"Model request (\d)", page) == ["1", "2"]
 
 
-def test_where_all_is_sent_the_page_says_so(world: World):
+def test_model_view_states_when_everything_was_sent(world: World):
     conversation = mirror_conversation(
         world, TurnStart(), ChatRequest("Hi"), ChatResponse("message", "Hello")
     )
     assert "None: everything was sent." in get_words(open_view(world, conversation, "thread"))
 
 
-def test_a_call_without_a_result_is_told_of_as_the_model_is(world: World):
+def test_model_view_shows_the_substitute_result_of_an_interrupted_call(world: World):
     conversation = mirror_conversation(world, TurnStart(), ChatRequest("Hi"), make_call("c"))
     page = open_view(world, conversation, "thread")
     sent_text, happened_text = sides(page)
@@ -77,7 +77,7 @@ def test_a_call_without_a_result_is_told_of_as_the_model_is(world: World):
     assert "1 call has no stored result; the model receives" in get_words(page)
 
 
-def test_each_turn_has_its_page_the_last_unless_asked(world: World):
+def test_model_view_shows_the_last_turn_by_default(world: World):
     conversation = mirror_conversation(world, *make_turns(3))
     page = open_view(world, conversation, "thread")
     assert "Turn 3 of 3" in get_words(page)
@@ -100,7 +100,7 @@ def test_thread_view_of_an_empty_conversation_says_so(world: World):
     assert "No turns yet." in open_view(world, mirror_conversation(world), "thread")
 
 
-def test_compactions_from_before_a_turn_are_named_and_later_ones_told_of(world: World):
+def test_model_view_names_compactions_before_and_after_a_turn(world: World):
     conversation = mirror_conversation(
         world,
         *make_turns(2),
@@ -118,7 +118,7 @@ def test_compactions_from_before_a_turn_are_named_and_later_ones_told_of(world: 
     assert "bed1.py" in sides(second)[0]
 
 
-def test_compaction_that_reaches_a_later_turn_shortens_what_is_sent(world: World):
+def test_model_view_applies_a_compaction_to_later_turns(world: World):
     conversation = mirror_conversation(
         world, *make_turns(1), Compaction(0, 9, {"tool_calls": STRIP}), *make_turns(1, 1)
     )
@@ -131,7 +131,7 @@ def test_compaction_that_reaches_a_later_turn_shortens_what_is_sent(world: World
     assert "Next model request" in sent_text, "compaction may hide a request: none has a number"
 
 
-def test_a_long_message_is_cut_with_its_size_and_the_way_to_the_rest(world: World):
+def test_model_view_truncates_a_long_message_with_size_and_link(world: World):
     conversation = mirror_conversation(world, TurnStart(), ChatRequest("a" * 5000))
     sent_text, happened_text = sides(open_view(world, conversation, "thread"))
     assert "Truncated here (total: 5000 characters); sent in full." in sent_text
@@ -163,7 +163,7 @@ def test_a_long_turn_is_shown_in_parts_that_are_all_of_it(world: World):
 
 
 @pytest.mark.parametrize("query", ["", "?turn=3"])
-def test_its_queries_do_not_grow_with_the_conversation(world: World, query: str):
+def test_model_view_queries_do_not_grow_with_the_conversation(world: World, query: str):
     counts = []
     for length in (6, 60):
         conversation = mirror_conversation(world, *make_turns(length), make_summary(0, 1))

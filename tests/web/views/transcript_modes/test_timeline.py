@@ -62,7 +62,7 @@ def list_bars(page: ParsedPage) -> list[Tag]:
     return [tag for tag in page if tag.tag == "rect" and tag.inside(id="time-strip")]
 
 
-def test_the_table_says_what_each_turns_time_was_spent_on():
+def test_timeline_table_splits_the_time_of_each_turn():
     assert list_rows(open_timeline(mirror_turns())) == [
         [
             *["1. Plant <a> tree", "2 Jan 2026, 03:00", "1 min 20 s"],
@@ -168,7 +168,7 @@ def test_a_provider_that_hides_characters_is_spelled_out():
     assert "Model: <b>⟨U+202E⟩/x" in " ".join(text.split())
 
 
-def test_many_changes_of_the_model_lead_to_the_page_of_all():
+def test_timeline_with_many_model_changes_links_to_all():
     conversation = make_models("a", "b", "c", "d", "e")
     text, links = read_model(open_timeline(conversation))
     assert text == "Model: e changed 4 times: all, turn 3, turn 4, turn 5"
@@ -179,7 +179,7 @@ def test_a_model_that_never_changed_has_no_links():
     assert read_model(open_timeline(make_models("a"))) == ("Model: a", [])
 
 
-def test_without_a_model_on_record_none_is_named():
+def test_timeline_without_a_recorded_model_names_none():
     page = open_timeline(mirror_turns())
     assert not [tag for tag in page if tag.get("id") == "model"]
 
@@ -212,7 +212,7 @@ def test_the_strip_says_that_the_last_turn_runs_until_its_run_has_ended():
     assert "running" not in open_timeline(conversation, **{"HX-Request": "true"}).text
 
 
-def test_tokens_on_record_stand_beside_the_times_and_others_are_no_zeros():
+def test_timeline_shows_recorded_tokens_and_no_zeros_for_missing_ones():
     conversation, turn_runs = run_turns(3)
     token_usage.add_report(turn_runs[0], UsageReport(12_000, 345, 9_000))
     for run in turn_runs[:2]:

@@ -112,7 +112,7 @@ def test_check_folder_without_jp_says_which_folder_to_enter(owner: Client, garde
     assert "is not a folder" in read_problem(owner, str(garden / ".jp" / ".id"))
 
 
-def test_check_folder_of_a_link_names_what_it_leads_to(owner: Client, garden: Path):
+def test_check_folder_of_a_link_names_its_target(owner: Client, garden: Path):
     link = garden.with_name("link")
     link.symlink_to(garden)
     assert f"is a link to “{garden}”" in read_problem(owner, str(link))
@@ -220,7 +220,7 @@ def test_list_of_none_but_the_demo_says_how_far_reading_is(owner: Client, garden
     assert f'id="files-{row.pk}"' not in newcomer.get(LIST).text
 
 
-def test_people_page_says_once_that_files_are_followed(owner: Client, garden: Path):
+def test_people_page_polls_until_files_are_followed(owner: Client, garden: Path):
     owner.post(CONFIRM, {"folder": str(garden), "name": "Beds"})
     row = Workspace.objects.get(root=str(garden))
     MirrorPass.objects.update(beat_at=F("beat_at") - timedelta(minutes=1))  # asks again, slowly
@@ -230,7 +230,7 @@ def test_people_page_says_once_that_files_are_followed(owner: Client, garden: Pa
     assert read_files(owner, row, polled) == ("", False)
 
 
-def test_settings_say_that_reading_stopped_and_when_it_goes_on(owner: Client, garden: Path):
+def test_settings_show_that_reading_stopped_and_when_it_continues(owner: Client, garden: Path):
     owner.post(CONFIRM, {"folder": str(garden), "name": "Beds"})
     row = Workspace.objects.get(root=str(garden))
     MirrorPass.objects.update(beat_at=F("beat_at") - timedelta(minutes=1))

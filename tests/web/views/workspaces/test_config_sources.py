@@ -12,7 +12,7 @@ from tests.web.world import World
 pytestmark = pytest.mark.django_db
 
 
-def test_each_source_is_named_and_what_it_would_run_waits_for_trust(
+def test_tools_page_names_config_sources_and_untrusted_commands(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     own, root = tmp_path / "own", tmp_path / "ws"

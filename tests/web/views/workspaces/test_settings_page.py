@@ -54,7 +54,7 @@ def test_the_panel_of_the_first_visit_stays_away_once_it_is_closed(world: World)
     assert "Welcome to jpweb" not in parse_page(client.get("/")).text
 
 
-def test_go_to_lists_what_the_person_can_open(world: World):
+def test_go_to_lists_accessible_conversations_and_pages(world: World):
     making.conversation(world.other_home, "A talk elsewhere")
     making.conversation(world.home, "Something else")
     conversations = [f"/conversations/{world.conversation.pk}"]
@@ -106,7 +106,7 @@ def test_show_demo_gives_the_role_back_that_was_set_aside(world: World, demo: Wo
     assert [*acts][-2:] == [Act.MEMBER_REMOVED, Act.MEMBER_ADDED]
 
 
-def test_show_demo_gives_nobody_a_role_that_they_did_not_have(world: World, demo: Workspace):
+def test_show_demo_gives_no_new_role(world: World, demo: Workspace):
     world.client("outsider").post("/settings/demo", {"demo": "show"})
     assert not Membership.objects.filter(workspace=demo, person=world.people["outsider"]).exists()
     assert Conversation.objects.filter(workspace=demo).exists()

@@ -86,7 +86,7 @@ def row(html_page: ParsedPage, name: str) -> str:
 
 
 @pytest.mark.parametrize("person_name", MEMBERS)
-def test_everybody_here_reads_what_tools_there_are(configured_world: World, person_name: str):
+def test_tools_page_lists_tools_to_all_members(configured_world: World, person_name: str):
     html_page = page(configured_world, person_name)
     assert html_page.find_one(**{"data-model": "anthropic/claude"})
     row_text = row(html_page, "t")
@@ -106,7 +106,7 @@ def test_a_configured_answer_and_a_token_are_on_no_page(configured_world: World,
     assert "configured answer" in html
 
 
-def test_a_key_is_told_to_be_there_and_never_shown(
+def test_tools_page_shows_if_a_key_is_set_and_never_the_key(
     configured_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-s3cret")
@@ -118,7 +118,7 @@ def test_a_key_is_told_to_be_there_and_never_shown(
 
 
 @pytest.mark.parametrize("person_name", [who for who in MEMBERS if who != "owner"])
-def test_only_owners_get_forms_and_what_would_run(configured_world: World, person_name: str):
+def test_tools_page_has_forms_for_owners_only(configured_world: World, person_name: str):
     html_page = page(configured_world, person_name)
     actions = {tag.get("action", "") for tag in html_page if tag.tag == "form"}
     assert not any("/tools/" in action for action in actions)
@@ -126,7 +126,7 @@ def test_only_owners_get_forms_and_what_would_run(configured_world: World, perso
     assert "argument 1" not in html_page.text
 
 
-def test_what_would_run_is_shown_exactly_and_hides_nothing(configured_world: World):
+def test_tools_page_shows_commands_escaped_and_complete(configured_world: World):
     html = configured_world.client("owner").get(address(configured_world)).content.decode()
     assert "<script>alert" not in html
     assert "\u202e" not in html
@@ -136,7 +136,7 @@ def test_what_would_run_is_shown_exactly_and_hides_nothing(configured_world: Wor
     )
 
 
-def test_one_look_is_enough_for_tools_that_run_the_same(configured_world: World):
+def test_tools_page_groups_tools_with_equal_commands(configured_world: World):
     assert len(things(page(configured_world))) == 3
     group = page(configured_world).find_one(**{"data-trust-item": "t, same"})
     html_page = post(
@@ -177,7 +177,7 @@ def test_a_gate_that_a_file_drops_is_shown_and_asked_about(configured_world: Wor
     ]
 
 
-def test_a_key_that_changes_is_told_to_have_changed_and_no_more(configured_world: World):
+def test_tools_page_marks_a_changed_key_without_its_value(configured_world: World):
     post(configured_world, "trust", item=things(page(configured_world)))
     edit(configured_world, "s3cret-token", "other-token")
     html_page = page(configured_world)
@@ -189,14 +189,14 @@ def test_a_key_that_changes_is_told_to_have_changed_and_no_more(configured_world
     assert "token" not in html_page.text
 
 
-def test_nothing_on_the_page_tells_whether_a_guess_at_a_secret_is_right(configured_world: World):
+def test_tools_page_hides_fingerprints_of_secrets(configured_world: World):
     html = configured_world.client("owner").get(address(configured_world)).content.decode()
     for thing in configuration.load_workspace_config(configured_world.home).trust_statuses:
         assert thing.item.fingerprint[:16] not in html
         assert thing.item.fingerprint[48:] not in html
 
 
-def test_all_that_is_shown_is_trusted_with_one_click(configured_world: World):
+def test_tools_page_trusts_all_shown_items_with_one_form(configured_world: World):
     html_page = page(configured_world)
     values = [
         tag["value"]
@@ -211,7 +211,7 @@ def test_all_that_is_shown_is_trusted_with_one_click(configured_world: World):
     assert not html_page.find_all(**{"data-section": "waiting"})
 
 
-def test_it_is_said_as_whom_a_command_runs_and_who_may_let_it(configured_world: World):
+def test_tools_page_states_the_user_of_commands_and_who_may_trust(configured_world: World):
     text = page(configured_world).find_one(**{"data-section": "waiting"}).text
     assert "runs as the server's user" in text
     assert "An owner of any workspace on this server can trust" in text
@@ -226,7 +226,7 @@ def test_a_built_in_whose_gates_are_opened_has_a_card_of_its_own(configured_worl
     assert html_page.find_one(**{"data-tool": "ask_user"})["data-offered"] == "no"
 
 
-def test_all_tools_are_switched_but_those_that_are_not_switched_with_all(configured_world: World):
+def test_tools_page_switches_all_but_locked_and_explicit_tools(configured_world: World):
     html_page = post(configured_world, "switch", to="off")
     assert (
         "All tools are now disabled. Not changed, locked or by name only: ask_user, "
@@ -258,7 +258,7 @@ def test_a_key_in_an_address_is_on_no_page(configured_world: World, person_name:
     assert "providers.mcp.s.url" in html
 
 
-def test_a_change_is_shown_line_by_line_and_trusted_anew(configured_world: World):
+def test_tools_page_shows_a_changed_command_as_a_diff_to_trust(configured_world: World):
     post(configured_world, "trust", item=things(page(configured_world)))
     assert things(page(configured_world)) == []
     edit(configured_world, "alert(1)", "alert(2)")
@@ -277,7 +277,7 @@ def test_a_change_is_shown_line_by_line_and_trusted_anew(configured_world: World
     assert page(configured_world).find_one(**{"data-tool": "t"})["data-offered"] == "yes"
 
 
-def test_what_changes_between_look_and_click_is_not_trusted(configured_world: World):
+def test_tools_page_refuses_trust_of_a_tool_changed_meanwhile(configured_world: World):
     thing_values = things(page(configured_world))
     edit(configured_world, "alert(1)", "alert(2)")
     html_page = post(configured_world, "trust", item=thing_values)
@@ -286,7 +286,7 @@ def test_what_changes_between_look_and_click_is_not_trusted(configured_world: Wo
 
 
 @pytest.mark.parametrize("thing", ["", "x", "x tool", "x tool t", "x nonsense t", "\0 tool \ud800"])
-def test_a_form_that_nobody_was_shown_trusts_nothing(configured_world: World, thing: str):
+def test_tools_page_refuses_trust_of_unknown_items(configured_world: World, thing: str):
     data = {"item": thing.encode(errors="replace")}
     response = configured_world.client("owner").post(address(configured_world, "/trust"), data)
     assert response.status_code == 302
@@ -317,7 +317,7 @@ def test_a_tool_is_switched_where_that_is_allowed(configured_world: World):
     assert "Unknown tool" in post(configured_world, "switch", tool="<b>", to="off").text
 
 
-def test_a_switch_that_names_no_state_changes_nothing(configured_world: World):
+def test_tools_page_refuses_a_switch_without_a_state(configured_world: World):
     for fields in ({"tool": "ask_user"}, {"all": ""}):
         html_page = post(configured_world, "switch", **fields)
         assert "Choose what to change." in html_page.text
@@ -352,7 +352,7 @@ def test_overrides_that_are_refused_stay_in_the_field(configured_world: World, b
     assert configured_world.home.overrides == ""
 
 
-def test_two_owners_do_not_write_over_each_other(configured_world: World):
+def test_tools_page_refuses_overrides_based_on_a_stale_version(configured_world: World):
     text_hash = page(configured_world).find_one(name="overrides_hash")["value"]
     post(configured_world, "overrides", overrides="# one", overrides_hash=text_hash)
     html_page = post(configured_world, "overrides", overrides="# two", overrides_hash=text_hash)
@@ -370,7 +370,7 @@ def test_two_owners_do_not_write_over_each_other(configured_world: World):
 
 
 @pytest.mark.parametrize("person_name", MEMBERS)
-def test_a_broken_configuration_is_told_and_breaks_no_page(
+def test_tools_page_shows_the_problem_of_a_broken_configuration(
     configured_world: World, person_name: str
 ):
     edit(configured_world, 'run = "ask"', 'run = "sometimes"')
@@ -384,7 +384,7 @@ def test_a_broken_configuration_is_told_and_breaks_no_page(
     assert configured_world.client(person_name).get(conversation).status_code == 200
 
 
-def test_the_page_is_found_in_the_settings_by_everybody_and_beside_people(world: World):
+def test_tools_page_is_linked_from_settings_and_people(world: World):
     for person_name in MEMBERS:
         for path in ("/settings", "/go"):
             page_text = world.client(person_name).get(path).content.decode()
@@ -394,7 +394,7 @@ def test_the_page_is_found_in_the_settings_by_everybody_and_beside_people(world:
     assert ": Tools" not in world.client("outsider").get("/go").content.decode()
 
 
-def test_every_reason_has_its_words():
+def test_unavailable_labels_cover_all_tool_availabilities():
     assert set(display_text.UNAVAILABLE_LABELS) == {reason.name for reason in ToolAvailability} - {
         "OFFERED"
     }

@@ -58,7 +58,7 @@ def test_bundle_has_the_conversations_of_the_decisions(
     assert manifest["filter"] == "decisions, kind=question"
 
 
-def test_entry_of_a_conversation_that_is_gone_or_forged_adds_none(
+def test_decision_bundle_ignores_entries_of_deleted_conversations(
     decided_world: World, tmp_path: Path
 ):
     gone = making.conversation(decided_world.home, "Gone")

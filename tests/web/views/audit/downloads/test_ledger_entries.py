@@ -69,7 +69,7 @@ def test_json_lines_are_the_rows_of_the_csv_with_types(acted_world: World):
     assert [set(line) for line in (row, last)] == [set(line) for line in cells]
 
 
-def test_unfiltered_file_has_what_the_page_shows_and_nothing_else(acted_world: World):
+def test_ledger_file_without_filters_has_the_entries_of_the_page(acted_world: World):
     making.question(making.start_run(making.conversation(acted_world.other_home)))
     sealing.seal_entries()
     page = parse_page(get(acted_world, "/audit/ledger"))
@@ -104,7 +104,7 @@ def test_purged_and_forged_entries_say_so_and_have_no_content(acted_world: World
     assert forged["link"] == ""
 
 
-def test_entry_links_to_its_question_where_the_person_may_open_it(acted_world: World):
+def test_ledger_file_links_a_question_only_for_people_with_access(acted_world: World):
     question = acted_world.question
     acted_world.client("auditor").post(
         make_address("question-answer", acted_world), {"answer": "true"}

@@ -60,7 +60,7 @@ def test_queue_file_has_the_rows_of_the_queue(cancelled_world: World):
     assert page.find_one(href=QUEUE).text == "Download as CSV"
 
 
-def test_queue_file_goes_on_beyond_the_page_and_ends_with_the_role(
+def test_queue_file_covers_all_pages_and_breaks_off_without_the_role(
     cancelled_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(queues, "PAGE_ITEMS", 2)
@@ -106,7 +106,7 @@ def test_file_of_suspected_secrets_has_the_list_without_secrets(world: World):
     assert page.find_one(href=f"/audit/secrets.csv?workspace={world.home.pk}")
 
 
-def test_decided_suspicion_has_who_and_why(world: World):
+def test_secrets_file_has_decider_and_comment(world: World):
     suggestions.dismiss(world.suggestion, world.people["auditor"], "=1+1")
     (row,) = read_rows(get(world, "/audit/secrets.csv", state="dismissed"))
     assert (row["decider"], row["comment"]) == ("Auditor", "'=1+1")
