@@ -7,6 +7,7 @@ from typing import Any
 
 from django import template
 
+from jpweb.runtime.rendering import invisible_characters
 from jpweb.stream.answer_type import format_answer
 
 register = template.Library()
@@ -16,8 +17,8 @@ MAX_SUMMARY_CHARS = 140
 
 @register.filter
 def first_line(text: str) -> str:
-    """Return the first line, cut to ``MAX_SUMMARY_CHARS``."""
-    return clip_line(text, MAX_SUMMARY_CHARS)
+    """Return the first line, cut to ``MAX_SUMMARY_CHARS``, its invisible characters spelled out."""
+    return invisible_characters.reveal_invisible(clip_line(text, MAX_SUMMARY_CHARS))
 
 
 @register.filter

@@ -381,3 +381,20 @@ def test_questions_that_jp_asked_take_no_query_each(world: World):
             client.get("/audit")
         counts.add(len(captured))
     assert len(counts) == 1
+
+
+@pytest.mark.parametrize("path", ["/audit", "/audit/decisions", "/audit/decisions?view=timeline"])
+def test_row_spells_out_direction_controls_of_question_answer_and_note(world: World, path: str):
+    hidden = "\u202e"
+    Inquiry.objects.filter(pk=world.question.pk).update(
+        question={"text": f"Delete {hidden}gpj.exe?"},
+        state="answered",
+        answer=f"yes {hidden}on",
+        note=f"since {hidden}then",
+        settled_at=world.question.asked_at,
+    )
+    page = world.client("auditor").get(path).content.decode()
+    cells = page.partition("<tbody>")[2] or page.partition("<main")[2]
+    assert hidden not in cells
+    for text in ("Delete ", "yes ", "since "):
+        assert f"{text}⟨U+202E⟩" in cells
