@@ -22,7 +22,7 @@ def render_template(template: str, **values: Any) -> str:
     [
         (timedelta(seconds=5), "just now"),
         (timedelta(hours=3, minutes=5), "3\xa0hours ago"),
-        (timedelta(days=2), "2\xa0days ago"),
+        (timedelta(days=2, minutes=5), "2\xa0days ago"),
     ],
 )
 def test_timestamp_of_a_recent_time_shows_its_age(age: timedelta, expected: str):

@@ -309,7 +309,7 @@ def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) ->
             ~is_held_back,
             Exists(responders),
             Exists(usable),
-            told_at__lte=Now(),
+            due_at__lte=Now(),
         )
         .annotate(place=Window(RowNumber(), partition_by=F("receiver_key"), order_by=order))
         .filter(place__lte=MAX_PER_DESTINATION)

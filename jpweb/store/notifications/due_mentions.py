@@ -77,15 +77,15 @@ def _filter_due(channel: Channel) -> QuerySet[Any]:
     rows = Mention.objects.filter(seen_at=None, person__is_notified_of_mentions=True).annotate(
         receiver_key=F(f"{receivers}__pk"),
         due_at=ExpressionWrapper(F("made_at") + delay, DateTimeField()),
-        told_since=F(f"{receivers}__added_at"),
+        receiver_added_at=F(f"{receivers}__added_at"),
     )
     if channel is ADDRESS:
-        rows = rows.annotate(told_workspace=F(f"{receivers}__workspace_id"))
-        rows = rows.filter(told_workspace=F(f"{_WORKSPACE}_id"))
+        rows = rows.annotate(receiver_workspace=F(f"{receivers}__workspace_id"))
+        rows = rows.filter(receiver_workspace=F(f"{_WORKSPACE}_id"))
     usable = channel.list_usable().filter(pk=OuterRef("receiver_key"))
     is_recent = Q(
-        told_at__lte=Now(),
-        told_at__gte=clock.now() - timedelta(hours=LATEST_HOURS),
-        made_at__gte=F("told_since"),
+        due_at__lte=Now(),
+        due_at__gte=clock.now() - timedelta(hours=LATEST_HOURS),
+        made_at__gte=F("receiver_added_at"),
     )
     return rows.filter(is_recent, ~Exists(previous), Exists(memberships), Exists(usable))

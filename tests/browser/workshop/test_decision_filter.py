@@ -17,5 +17,5 @@ def test_fields_and_button_of_the_filter_take_one_line(workshop: Stay):
     bottoms = page.locator("form.filter > *").evaluate_all(
         "fields => fields.map((field) => Math.round(field.getBoundingClientRect().bottom))"
     )
-    assert len(bottoms) == 8
+    assert len(bottoms) == 9
     assert max(bottoms) - min(bottoms) <= 1, bottoms

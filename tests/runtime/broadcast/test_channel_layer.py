@@ -277,7 +277,7 @@ async def test_messages_that_are_no_signals_are_passed_over_and_logged_once(
         await say("conversation", to=topic)
         assert await seven() == {"kind": "conversation"}
         assert (seven.take_all(), len(resyncs)) == ([], 1), "the reader has gone on"
-    assert caplog.text.count("no signals were ignored: 1. All processes need") == 1
+    assert caplog.text.count("that are not signals were ignored: 1. All processes need") == 1
     assert channel_layer._invalid_messages.count == len(groups) * (len(noise) + len(malformed)) - 1
 
 

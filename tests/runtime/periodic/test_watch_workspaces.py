@@ -165,11 +165,11 @@ async def test_a_long_pass_records_its_progress_and_its_end(
     reading_event, go_on_event = Event(), Event()
     real = reader.parse_conversation
 
-    def parse_slowly(folder: DiskConversation) -> ParsedConversation:
+    def parse_slowly(folder: DiskConversation, max_elements: int) -> ParsedConversation:
         if folder.folder.name.startswith("17000000002"):
             reading_event.set()
             assert go_on_event.wait(60)
-        return real(folder)
+        return real(folder, max_elements)
 
     monkeypatch.setattr(reader, "parse_conversation", parse_slowly)
     monkeypatch.setattr(watch_workspaces, "HEARTBEAT_SECONDS", 0.02)
