@@ -40,6 +40,7 @@ def test_counts_up_to_the_limit_are_exact(
     auditor: Person, monkeypatch: pytest.MonkeyPatch, limit: int
 ):
     monkeypatch.setattr(state_counts, "MAX_COUNTED_ROWS", limit)
+    monkeypatch.setattr(state_counts, "MAX_FILTERED_ROWS", limit)
     assert count(auditor) == {"open": (1, False), "answered": (7, False)}
     assert count(auditor, tool="tool 0") == {"open": (1, False), "answered": (4, False)}
     assert count(auditor, tool="tool 0", words="on?") == count(auditor, tool="tool 0")
@@ -50,6 +51,7 @@ def test_state_counts_beyond_the_limit_are_per_state(
     auditor: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(state_counts, "MAX_COUNTED_ROWS", 6)
+    monkeypatch.setattr(state_counts, "MAX_FILTERED_ROWS", 6)
     assert count(auditor) == {"open": (1, False), "answered": (6, True)}
     assert count(auditor, outcome="answered") == {"answered": (6, True)}
 
@@ -57,7 +59,7 @@ def test_state_counts_beyond_the_limit_are_per_state(
 def test_state_counts_of_a_filter_beyond_the_limit_are_lower_bounds(
     auditor: Person, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(state_counts, "MAX_COUNTED_ROWS", 2)
+    monkeypatch.setattr(state_counts, "MAX_FILTERED_ROWS", 2)
     counts = audited_rows.count_by_state(auditor, AuditFilters(tool="tool 0"))
     assert all(number.is_least for number in counts.values())
     assert sum(number.number for number in counts.values()) <= 3
