@@ -275,7 +275,7 @@ def list_reviewed(
 def withdraw_trust(
     workspace: Workspace, keys: Sequence[tuple[str, str]], actor: Actor = OPERATOR
 ) -> int:
-    """Revoke trust in items (kind, name); return how many were trusted."""
+    """Withdraw trust in items (kind, name); return how many were trusted."""
     return trust.withdraw_trust(workspace, keys, actor)
 
 

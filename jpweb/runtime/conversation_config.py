@@ -56,7 +56,7 @@ def grant_trust(
 def withdraw_trust(
     conversation: Conversation, keys: Sequence[tuple[str, str]], actor: Actor
 ) -> int:
-    """Revoke trust in items (kind, name) that holds in one conversation; return their number."""
+    """Withdraw trust in items (kind, name) that holds in one conversation; return their number."""
     return trust.withdraw_trust(conversation.workspace, keys, actor, conversation.pk)
 
 

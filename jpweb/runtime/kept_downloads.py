@@ -135,9 +135,8 @@ class _NamelessFile:
     """A file of the data folder without a name; it ends with this object."""
 
     def __init__(self) -> None:
-        data_folder.make_folder(
-            settings.DATA_DIR
-        )  # a web server of a team keeps nothing else there
+        # A web server of a team keeps nothing else there.
+        data_folder.make_folder(settings.DATA_DIR)
         with tempfile.TemporaryFile(dir=settings.DATA_DIR) as file:
             self._descriptor = os.dup(file.fileno())
         finalize(self, os.close, self._descriptor)

@@ -76,18 +76,18 @@ class CompactionOverlays:
         ]
         keyed.sort(key=lambda overlay: overlay[:2], reverse=True)
         #: Timestamp, overlay and policies by precedence: of equal timestamps the later position.
-        self._order_newest_first = [
+        self._overlays_newest_first = [
             (moment, kind, _read_policies(moment, kind)) for moment, _, kind in keyed
         ]
 
     def __bool__(self) -> bool:
-        return bool(self._order_newest_first)
+        return bool(self._overlays_newest_first)
 
     def get_policy(self, turn: int) -> TurnPolicy:
         """Return the policy of the turn with this index."""
         policy: dict[str, Any] = {}
         decided_keys: set[str] = set()
-        for _, overlay, opinions in self._order_newest_first:
+        for _, overlay, opinions in self._overlays_newest_first:
             if overlay.from_turn <= turn <= overlay.to_turn:
                 for key in opinions.keys() - decided_keys:
                     decided_keys.add(key)
@@ -103,7 +103,7 @@ class CompactionOverlays:
         policies: list[dict[str, Any]] = [{} for _ in range(turn_count)]
         for key in _POLICY_KEYS:
             undecided = _UndecidedTurns(turn_count)
-            for _, overlay, opinions in self._order_newest_first:
+            for _, overlay, opinions in self._overlays_newest_first:
                 if key in opinions:
                     for turn in undecided.take_range(overlay.from_turn, overlay.to_turn):
                         policies[turn] |= opinions[key]
@@ -120,7 +120,7 @@ class CompactionOverlays:
         _, first, last, _ = turn_overlay
         summaries = [
             opinions["summary"]["overlay"]
-            for _, overlay, opinions in self._order_newest_first
+            for _, overlay, opinions in self._overlays_newest_first
             if "summary" in opinions and overlay.from_turn <= overlay.to_turn
         ]
         for newer_overlay in summaries[: summaries.index(turn_overlay)]:
