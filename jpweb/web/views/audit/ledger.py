@@ -127,7 +127,7 @@ async def _send_entries(request: Request, suffix: str, content_type: str) -> Htt
         request,
         partial(listing.list_matching_workspaces, request.user.pk, filters),
         file=file_name,
-        query=request.META["QUERY_STRING"],
+        query=read_recording.get_query(request),
     )
     return await send_file(request, pieces, file_name, content_type, record=record)
 

@@ -82,7 +82,7 @@ async def export_suggestions(request: Request) -> HttpResponseBase:
         request,
         partial(suggestions.list_workspace_ids, *rows),
         file=file_name,
-        query=request.META["QUERY_STRING"],
+        query=read_recording.get_query(request),
     )
     pieces = _make_csv(suggestions.read_pages(*rows), csv_export.make_address_pattern(request))
     return await send_file(request, pieces, file_name, "text/csv; charset=utf-8", record=record)
