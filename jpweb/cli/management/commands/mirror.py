@@ -58,7 +58,7 @@ class Command(BaseCommand):
 
     def _mirror_once(self, path: Path, name: str, is_json: bool) -> Workspace:
         """Mirror once and print the report; return the workspace's row."""
-        with show_progress("Updating conversations") as progress:
+        with show_progress("Preparing the database") as progress:
             bootstrap.prepare_database(progress)
         sealing.require_own_key()
         with show_progress(f"Reading {path}") as progress:

@@ -96,7 +96,7 @@ class Command(BaseCommand):
         """Migrate and mirror. Raises NoWorkspace for a bad path before anything is written."""
         if path is not None:
             workspace.find_workspace(path)
-        with show_progress("Updating conversations") as progress:
+        with show_progress("Preparing the database") as progress:
             bootstrap.prepare_database(progress)
         self._adopt_key()
         owner = accounts.get_or_create_owner()

@@ -73,7 +73,7 @@ class Command(BaseCommand):
             raise CommandError(f"--runs must be at least 1, not {limit}.")
         try:
             with bootstrap.translate_errors():
-                with show_progress("Updating conversations") as progress:
+                with show_progress("Preparing the database") as progress:
                     bootstrap.prepare_database(progress)
                 sealing.require_own_key()  # the worker may seal the ledger
         except (DatabaseUnavailable, WrongSecretKey) as error:
