@@ -218,7 +218,7 @@ def _check_ledger(
         if hash_text(text) != line["text_hash"]:
             yield Damage(ENTRIES, f"the text of entry {sequence} was changed")
         elif content is None:
-            yield Damage(ENTRIES, f"the text of entry {sequence} is no JSON object")
+            yield Damage(ENTRIES, f"the text of entry {sequence} is not a JSON object")
         leaves[sequence - 1] = hash_leaf(line["text_hash"])
         entries.append({"sequence": sequence} | (content or {}))
     if len(entries) != manifest["ledger"]["entries"]:

@@ -33,7 +33,7 @@ from jpweb.evidence.signatures import is_signature_valid
 
 FORMAT = "jpweb-ledger-1"
 #: What is wrong with a text that ``parse_object`` returns None for.
-NO_OBJECT = "its text is no JSON object"
+NO_OBJECT = "its text is not a JSON object"
 #: The chain hash before the first entry.
 GENESIS_HASH = hashlib.sha256(b"jpweb-ledger-1 genesis").hexdigest()
 

@@ -149,7 +149,7 @@ def change_text_to_list(lines: list[dict[str, Any]]) -> None:
         (ENTRIES, reverse_lines, "is in the wrong place, or there twice"),
         (ENTRIES, cut_last, "it has 2 entries, not 3"),
         (ENTRIES, change_text, "the text of entry 6 was changed"),
-        (ENTRIES, change_text_to_list, "the text of entry 6 is no JSON object"),
+        (ENTRIES, change_text_to_list, "the text of entry 6 is not a JSON object"),
         (ENTRIES, change_text_and_hash, "the entries do not lead to the signed head"),
         (EVENTS, reverse_lines, "is in the wrong place"),
         (EVENTS, cut_last, "it has 4 events, not 5"),

@@ -36,4 +36,4 @@ def test_entry_whose_text_is_no_object_is_a_problem(text: str):
     )
     head = {"sequence": 2, "chain_hash": list(hashes)[-1]}
     (problem,) = ledger_verifier.find_chain_problems(links, head)
-    assert str(problem) == "entry 2: its text is no JSON object"
+    assert str(problem) == "entry 2: its text is not a JSON object"

@@ -109,13 +109,13 @@ _conversations_query = CompiledQuery(
 
 
 def count_receipts(keys: Iterable[int]) -> dict[int, ReceiptCounts]:
-    """Return the showings of questions by key; without an entry a question was never shown."""
+    """Return the receipt counts of questions by key; one that was never shown has no entry."""
     key_list = list(keys)
-    counted = _showings_query(key_list) if key_list else []
+    counted = _receipt_counts_query(key_list) if key_list else []
     return {key: ReceiptCounts(delivered, seen) for key, delivered, seen in counted}
 
 
-_showings_query = CompiledQuery(
+_receipt_counts_query = CompiledQuery(
     lambda keys: (
         DisplayReceipt.objects.filter(inquiry_id__in=keys)
         .values_list("inquiry_id")

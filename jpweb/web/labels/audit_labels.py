@@ -16,7 +16,7 @@ COLUMN_LABELS = (
 )
 #: How many people had a question on their screen, of those whose pages it was sent to.
 SHOWING = "{seen_count} of {delivered_count}"
-NO_RECEIPTS = "Not shown"
+NEVER_SHOWN = "Not shown"
 #: In its place where jp asked, which tells nobody who saw it.
 SHOWN_IN_JP = "In jp"
 #: The subject of a decision about a conversation.

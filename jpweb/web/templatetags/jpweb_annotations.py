@@ -31,10 +31,10 @@ def render_annotations(item: Item, conversation: Conversation) -> SafeString:
 
 
 @register.filter
-def has_annotations(run: CallGroup, conversation: Conversation) -> bool:
-    """Tell whether an item of a run of calls has a bookmark or a comment."""
+def has_annotations(group: CallGroup, conversation: Conversation) -> bool:
+    """Tell whether an item of a group of calls has a bookmark or a comment."""
     annotations: PageAnnotations = getattr(conversation, "annotations", _NONE)
-    return any(annotations.select(list_anchors(line.item)) for line in run.lines)
+    return any(annotations.select(list_anchors(line.item)) for line in group.lines)
 
 
 @register.filter

@@ -37,7 +37,7 @@ def test_entry_whose_text_is_no_object_is_named(text: str, act: Act):
     replace_text(2, text, act)
     assert list_problems() == [
         "entry 2: it does not follow the entry before it",
-        "entry 2: its text is no JSON object",
+        "entry 2: its text is not a JSON object",
     ]
 
 

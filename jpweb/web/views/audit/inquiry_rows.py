@@ -82,7 +82,7 @@ def make_rows(inquiries: list[Inquiry]) -> list[InquiryRow]:
         InquiryRow(
             row,
             _describe_attempt(row.inquiry_id),
-            _describe_showing(row, receipt_counts.get(row.pk, NO_RECEIPTS)),
+            _describe_receipts(row, receipt_counts.get(row.pk, NO_RECEIPTS)),
             row.decided_by in OVERRIDING_DECIDERS,
             outcome_texts.ANSWER_CHANNELS.get(row.channel, ""),
             _describe_review(states.get(row.pk, _UNREVIEWED)),
@@ -102,10 +102,10 @@ def _describe_attempt(inquiry_id: str) -> str:
     return "" if number == "1" else number
 
 
-def _describe_showing(row: Inquiry, receipt_count: ReceiptCounts) -> str:
+def _describe_receipts(row: Inquiry, receipt_count: ReceiptCounts) -> str:
     if not receipt_count.delivered_count:
         is_from_jp = row.conversation.origin == Origin.MIRRORED and row.run_id is None
-        return audit_labels.SHOWN_IN_JP if is_from_jp else audit_labels.NO_RECEIPTS
+        return audit_labels.SHOWN_IN_JP if is_from_jp else audit_labels.NEVER_SHOWN
     return audit_labels.SHOWING.format(
         delivered_count=receipt_count.delivered_count, seen_count=receipt_count.seen_count
     )
