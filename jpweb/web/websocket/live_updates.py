@@ -36,7 +36,7 @@ from jpweb.runtime.broadcast.batching import BatchRunner
 from jpweb.runtime.broadcast.close_codes import FORBIDDEN, SERVER_FAULT, SIGNED_OUT
 from jpweb.runtime.broadcast.flow_control import FlowControl
 from jpweb.runtime.broadcast.local_bus import Signal
-from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread, thread_use
 from jpweb.runtime.inquiries import presence
 from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
@@ -56,8 +56,9 @@ from jpweb.web.websocket.pending_sends import ConversationSend, UpdatesByPage
 from jpweb.web.websocket.pending_updates import PendingUpdates
 from jpweb.web.websocket.protocol import PageState, Subscription
 
-#: Delay of a conversation batch, so that the entries that a turn appends together are one update.
-COALESCE_SECONDS = 0.05
+#: Seconds for which a conversation batch waits at most for a pause of the database threads, so that
+#: the entries that a turn appends together are one update.
+MAX_COALESCE_SECONDS = 0.05
 #: Flow control of a socket whose server passes none in the scope; it never pauses.
 _NO_BACKPRESSURE = FlowControl()
 
@@ -187,8 +188,7 @@ async def _send_conversation(conversation_id: int, sockets: list[LiveUpdateConsu
         conversation_id, (socket for socket in sockets if not socket.pending.in_costly_batch)
     )
     updates: UpdatesByPage = {}
-    for max_entries in {send.max_entries for send in sends}:
-        pages = {send.page_key for send in sends if send.max_entries == max_entries}
+    for max_entries, pages in pending_sends.group_pages(sends).items():
         updates |= await run_in_db_thread(
             conversation_updates.find_conversation_updates, conversation_id, pages, max_entries
         )
@@ -239,8 +239,12 @@ async def _send_updates(sends: list[ConversationSend], updates: UpdatesByPage) -
                 socket.schedule_updates()
 
 
+async def _await_pause() -> None:
+    await thread_use.wait_until_quiet(MAX_COALESCE_SECONDS)
+
+
 conversation_batches: BatchRunner[int, LiveUpdateConsumer] = BatchRunner(
-    _send_conversation, LiveUpdateConsumer.on_update_error, COALESCE_SECONDS
+    _send_conversation, LiveUpdateConsumer.on_update_error, _await_pause
 )
 #: Costly batches are keyed by the hash of the page's state, which equal pages share.
 costly_conversation_batches: BatchRunner[tuple[int, int], LiveUpdateConsumer] = BatchRunner(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jpweb.runtime.broadcast.local_bus import Signal
-from jpweb.store.ledger.entries import Actor, Place
+from jpweb.store.ledger.entries import Place
 from jpweb.web.websocket import conversation_updates
 from jpweb.web.websocket.conversation_updates import ConversationUpdate, RenderedState
 from jpweb.web.websocket.protocol import Subscription
@@ -86,7 +87,7 @@ class ConversationSend(PendingSend):
         """Record that the person is sent content of the conversation."""
         person: Any = self.socket.scope["user"]
         place = Place(workspace_id, self.subscription.conversation_id)
-        self.socket.reads.note_content(Actor.from_person(person), place)
+        self.socket.reads.note_content(person, place)
 
     def restore_flags(self) -> None:
         """Mark the update as pending again: it is costly, or the socket is under backpressure."""
@@ -95,6 +96,14 @@ class ConversationSend(PendingSend):
             text_signal=self.text_signal,
             is_text_newer=self.is_text_newer,
         )
+
+
+def group_pages(sends: Iterable[ConversationSend]) -> dict[int, set[PageKey]]:
+    """Return the pages of sends, by the number of entries that they may lack."""
+    pages_by_limit: defaultdict[int, set[PageKey]] = defaultdict(set)
+    for send in sends:
+        pages_by_limit[send.max_entries].add(send.page_key)
+    return pages_by_limit
 
 
 def take_conversation_sends(
