@@ -72,6 +72,9 @@ class ConversationUpdate:
 
 #: Entries that a page may lack in the shared batch; with more, its update is costly.
 MAX_BATCHED_ENTRIES = 50
+#: Different states of pages that the shared batch renders. A composer takes 18 ms, and a page may
+#: name any state.
+MAX_BATCHED_STATES = 10
 
 
 class _ConversationSnapshot:
@@ -91,17 +94,28 @@ class _ConversationSnapshot:
         return _find_model_status(self.conversation)
 
     def is_costly(self, page: RenderedState, max_entries: float) -> bool:
-        """Tell whether a page lacks more entries than this; after a new revision it lacks all."""
-        is_replaced = self.conversation.revision != page.revision
-        return (
-            self.conversation.entry_count
-            if is_replaced
-            else self.conversation.entry_count - page.entry_count
-        ) > max_entries
+        """Tell whether a page lacks more entries than this; after a new revision it lacks all.
+
+        A page whose approvals are those of an earlier turn lacks the calls since then as well:
+        finding them takes 0.13 s among 30,000 events.
+        """
+        conversation = self.conversation
+        if conversation.revision != page.revision:
+            return conversation.entry_count > max_entries
+        if conversation.entry_count - page.entry_count > max_entries:
+            return True
+        first_turn = _find_first_turn(page.approvals, self._find_approval_key(page))
+        return first_turn is not None and first_turn < conversation.turns - 1
+
+    def has_room(self, page: RenderedState, role: Role) -> bool:
+        """Tell whether the shared batch renders another state, or has rendered this one."""
+        return _make_update_key(page, role) in self._updates or (
+            len(self._updates) < MAX_BATCHED_STATES
+        )
 
     def get_update(self, page: RenderedState, role: Role) -> ConversationUpdate:
         """Return the update of a page; pages in the same state with the same composer share one."""
-        key = (page, min(role, Role.RESPONDER))
+        key = _make_update_key(page, role)
         if key not in self._updates:
             self._updates[key] = self._render_update(*key)
         return self._updates[key]
@@ -128,10 +142,14 @@ class _ConversationSnapshot:
             run=_make_run_key(conversation, run, role),
             metadata=make_metadata_key(conversation),
             parked=None if page.parked is None else is_parked,
-            approvals=None
-            if page.approvals is None
-            else _make_approval_key(run, conversation.turns),
+            approvals=self._find_approval_key(page),
         )
+
+    def _find_approval_key(self, page: RenderedState) -> str | None:
+        """Return the key of the approvals, None for a page that shows none."""
+        if page.approvals is None:
+            return None
+        return _make_approval_key(self.run, self.conversation.turns)
 
     def _render_items(self, page: RenderedState, new_page: RenderedState) -> list[str]:
         """Render the items that a page lacks, and the counts of all."""
@@ -195,7 +213,8 @@ def find_conversation_updates(
 
     An update is None for a person who may not read the conversation; a page of None only checks
     that. After a new revision the update is the whole window. The number of queries does not depend
-    on the number of pages. Pages that lack more than ``max_entries`` are costly and omitted.
+    on the number of pages. With ``max_entries`` costly pages are omitted, and those in further
+    states than MAX_BATCHED_STATES.
     """
     try:
         row = conversations.get_conversation(conversation_id)
@@ -210,9 +229,16 @@ def find_conversation_updates(
             updates[person_id, page] = None
         elif page is None:
             updates[person_id, page] = empty_update
-        elif not snapshot.is_costly(page, max_entries):
+        elif max_entries == math.inf or (
+            snapshot.has_room(page, role) and not snapshot.is_costly(page, max_entries)
+        ):
             updates[person_id, page] = snapshot.get_update(page, role)
     return updates
+
+
+def _make_update_key(page: RenderedState, role: Role) -> tuple[RenderedState, Role]:
+    """Return the key of an update: a composer differs by whether its person may run turns."""
+    return page, min(role, Role.RESPONDER)
 
 
 def render_partial_text(variant: str, text: str) -> str:
