@@ -91,12 +91,19 @@ def _make_data_dir_error(error: OSError) -> ImproperlyConfigured:
     return ImproperlyConfigured(f"JPWEB_DATA cannot be used: {error.filename}: {error.strerror}.")
 
 
-def _read_sqlite_sync() -> str:
-    """Return SQLite's ``synchronous`` mode: sync at each commit, or at the checkpoint."""
+# Statements by ``JPWEB_SYNC``. The sync of macOS ends in the disk's own cache without ``fullfsync``.
+_SYNC_PRAGMAS = {
+    "full": "PRAGMA synchronous=FULL; PRAGMA fullfsync=ON; PRAGMA checkpoint_fullfsync=ON;",
+    "normal": "PRAGMA synchronous=NORMAL;",
+}
+
+
+def _read_sync_pragmas() -> str:
+    """Return the statements by which SQLite syncs at each commit, or at the checkpoint alone."""
     sync = read_text("JPWEB_SYNC", "full")
-    if sync not in ("full", "normal"):
+    if sync not in _SYNC_PRAGMAS:
         raise ImproperlyConfigured(f"JPWEB_SYNC must be full or normal, not “{sync}”.")
-    return sync.upper()
+    return _SYNC_PRAGMAS[sync]
 
 
 def _check_runs(runs: str) -> None:
@@ -182,7 +189,7 @@ SQLITE_LOCK_SECONDS = 5
 STATEMENT_SECONDS = read_number("JPWEB_STATEMENT_SECONDS", 30, 0.1, MAX_SECONDS)
 DATABASES = {"default": read_database("DATABASE_URL", DATA_DIR / "jpweb.sqlite3")}
 IS_SQLITE = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
-_sqlite_sync = _read_sqlite_sync()
+_sync_pragmas = _read_sync_pragmas()
 if IS_SQLITE:
     DATABASES["default"]["ENGINE"] = "jpweb.store.database"  # its module base.py
     _prepare_folder(Path(DATABASES["default"]["NAME"]))
@@ -191,7 +198,7 @@ if IS_SQLITE:
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": SQLITE_LOCK_SECONDS,
-        "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={_sqlite_sync};",
+        "init_command": f"PRAGMA journal_mode=WAL; {_sync_pragmas}",
     }
 else:
     from jpweb.store.database import timeouts  # needs psycopg, which SQLite does not

@@ -37,6 +37,14 @@ def test_connection_syncs_every_commit_unless_the_operator_says_otherwise(
         assert line.execute("PRAGMA synchronous").fetchone() == (mode,)
 
 
+def test_sync_of_macos_reaches_the_disk_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    database = read_settings(monkeypatch, tmp_path, "full")["DATABASES"]["default"]
+    with closing(sqlite3.connect(tmp_path / "any.sqlite3")) as line:
+        line.executescript(database["OPTIONS"]["init_command"])
+        assert line.execute("PRAGMA fullfsync").fetchone() == (1,)
+        assert line.execute("PRAGMA checkpoint_fullfsync").fetchone() == (1,)
+
+
 def test_sync_that_is_none_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     with pytest.raises(ImproperlyConfigured, match="JPWEB_SYNC must be full or normal"):
         read_settings(monkeypatch, tmp_path, "off")
