@@ -107,7 +107,7 @@ def test_lines_of_documents_are_wrapped(document: Path):
     assert [line for line in prose.splitlines() if len(line) > MAX_LINE_CHARACTERS] == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+@pytest.mark.parametrize("document", WRAPPED, ids=str)
 def test_sentences_of_documents_are_short(document: Path):
     sentences = _SENTENCE_END.split(remove_markup(read_text(document)))
     assert [sentence for sentence in sentences if len(sentence.split()) > MAX_SENTENCE_WORDS] == []

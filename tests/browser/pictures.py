@@ -102,6 +102,9 @@ def take_pictures(visit: Stay) -> Iterator[tuple[str, bytes]]:
     yield "tools", visit.open(f"{workspace_page}/tools", size=_DESK).screenshot()
     people = visit.open(f"{workspace_page}/people", size=_DESK)
     yield "people", people.screenshot(clip=_ABOVE_FILES)
+    yield "configuration", visit.open(f"{path}/configuration", size=_DESK).screenshot()
+    yield "settings", visit.open("/settings", size=_DESK).screenshot()
+    yield "account", visit.open("/account", size=_DESK).screenshot()
 
 
 def main(folder: Path = FOLDER) -> int:
