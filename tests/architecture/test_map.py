@@ -166,7 +166,7 @@ def test_class_names_differ():
 
 
 @pytest.mark.parametrize(
-    "span", ["store/journal.py", "templates/events/<tag>.html", "jpweb/store", "urls.py"]
+    "span", ["store/journal.py", "templates/events/<tag>.html", "jpweb/store", "asgi.py"]
 )
 def test_existing_paths_are_known(span: str):
     assert is_path(span)
