@@ -1,7 +1,8 @@
 """The map: complete, of two pages, and true of the code.
 
-``ARCHITECTURE.md`` names each package by the file to start at. What it and the pages beside it have
-in backticks exists: files as they are, functions, classes and constants as the code defines them.
+``ARCHITECTURE.md`` has a row for each package: the module to start at, and two to four words. What
+it and the pages beside it have in backticks exists: files as they are, functions, classes and
+constants as the code defines them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import pytest
 from tests.architecture.tree import list_files, list_modules, read_text, walk_nodes
 
 MAP = Path("ARCHITECTURE.md")
-MAX_BYTES = 8192
+#: Bytes of two pages, and those kept for rows of packages to come.
+MAX_BYTES, ROW_BYTES = 8192, 200
 #: Files that tell the system to a newcomer, and the lines of the longest.
 FIRST_FILES, MAX_FIRST_LINES = 6, 250
 PAGES = [MAP, Path("CONTRIBUTING.md"), Path("docs/decisions.md")]
@@ -39,7 +41,9 @@ FRAMEWORK_CLASSES = {"Command", "Meta", "Migration"}
 
 _CODE_BLOCK = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
 _SPAN = re.compile(r"`([^`\n]+)`")
-_ROW = re.compile(r"^- `([^`]+)`(?:: \S|$)", re.MULTILINE)
+#: A layer; or, indented below it, a package's module to start at and what the package is for.
+_LAYER = re.compile(r"\w+")
+_ROW = re.compile(r"  ([\w/]+): (\S+(?: \S+){1,3})")
 _STEP = re.compile(r"^\d\. `([^`]+)`: \S", re.MULTILINE)
 #: A part of a path that stands for any name.
 _PLACEHOLDER = re.compile(r"<\w+>")
@@ -56,15 +60,25 @@ _DEFINITION = re.compile(
 
 
 def list_packages() -> set[str]:
-    """Return the folders below ``jpweb`` that hold modules, ``jpweb`` itself as a dot."""
-    holders = {path.parent for path in list_modules("jpweb") if path.name != "__init__.py"}
-    return {str(folder.relative_to("jpweb")) for folder in holders}
+    """Return ``jpweb`` and the folders below it that hold modules."""
+    return {str(path.parent) for path in list_modules("jpweb") if path.name != "__init__.py"}
 
 
-def list_rows() -> list[str]:
-    """Return the files that the map says to start at."""
+def list_rows() -> list[Path]:
+    """Return the modules that the map says to start at, each with two to four words.
+
+    Raises ValueError for a line that is neither a layer nor such a row.
+    """
     section = read_text(MAP).partition("\n## Packages\n")[2].partition("\n## ")[0]
-    return _ROW.findall(section)
+    rows, folder = [], Path("jpweb")
+    for line in section.partition("```\n")[2].partition("```")[0].splitlines():
+        if row := _ROW.fullmatch(line):
+            rows.append(folder / f"{row[1]}.py")
+        elif _LAYER.fullmatch(line):
+            folder = Path("jpweb") / line.removeprefix("jpweb")
+        else:
+            raise ValueError(line)
+    return rows
 
 
 def list_first_files() -> list[str]:
@@ -111,11 +125,15 @@ def list_defined_names() -> frozenset[str]:
 
 
 def test_map_has_a_row_for_each_package():
-    assert {str(Path(row).parent) for row in list_rows()} == list_packages()
+    assert {str(row.parent) for row in list_rows()} == list_packages()
+
+
+def test_modules_that_the_map_says_to_start_at_exist():
+    assert [row for row in list_rows() if row not in list_modules("jpweb")] == []
 
 
 def test_map_has_one_row_a_package():
-    folders = [Path(row).parent for row in list_rows()]
+    folders = [row.parent for row in list_rows()]
     assert len(folders) == len(set(folders))
 
 
@@ -129,6 +147,10 @@ def test_map_names_six_short_files_to_read_first():
 
 def test_map_takes_two_pages():
     assert len(read_text(MAP).encode()) <= MAX_BYTES
+
+
+def test_map_keeps_room_for_rows():
+    assert len(read_text(MAP).encode()) <= MAX_BYTES - ROW_BYTES, "see *a package* in CONTRIBUTING"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
