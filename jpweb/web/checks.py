@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Error, Warning  # noqa: A004  Djang
 
 from jpweb import text_settings
 from jpweb.runtime import provider_status
-from jpweb.runtime.periodic import apprise_sender
+from jpweb.runtime.notifications import apprise_sender
 
 #: Beginnings of variables that are read elsewhere: parts of providers, what jpweb gives to child
 #: processes and tools, and options of the tests.

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 
 from jpweb.runtime.db_threads import run_in_background_thread
-from jpweb.runtime.periodic import apprise_sender
+from jpweb.runtime.notifications import apprise_sender
 from jpweb.store.errors import StoreError
 from jpweb.store.ledger import kept_heads
 

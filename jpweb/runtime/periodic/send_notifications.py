@@ -14,8 +14,8 @@ from django.conf import settings
 from django.urls import reverse
 
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
-from jpweb.runtime.periodic import apprise_sender, push_messages, push_sender, sending_threads
-from jpweb.runtime.periodic.short_texts import cut_name, cut_question
+from jpweb.runtime.notifications import apprise_sender, push_messages, push_sender, sending_threads
+from jpweb.runtime.notifications.short_texts import cut_name, cut_question
 from jpweb.store.choices import ApprovalKind
 from jpweb.store.notifications import (
     deliveries,
@@ -27,7 +27,7 @@ from jpweb.store.notifications import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jpweb.runtime.periodic.sending_threads import SendingKey
+    from jpweb.runtime.notifications.sending_threads import SendingKey
     from jpweb.store.models import NotificationDestination, PushSubscription
     from jpweb.store.notifications.deliveries import DueNotification
 

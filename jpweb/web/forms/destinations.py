@@ -9,7 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
-from jpweb.runtime.periodic import apprise_sender
+from jpweb.runtime.notifications import apprise_sender
 from jpweb.store.notifications.destinations import MAX_DELAY_SECONDS
 from jpweb.web import notice_text
 from jpweb.web.forms.fields import WholeNumberField

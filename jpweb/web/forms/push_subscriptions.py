@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from jpweb.runtime.periodic import push_sender
+from jpweb.runtime.notifications import push_sender
 from jpweb.store.notifications.destinations import MAX_DELAY_SECONDS
 from jpweb.web import notice_text
 from jpweb.web.forms.fields import WholeNumberField

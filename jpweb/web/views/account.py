@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from jpweb.runtime import downloads
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.runtime.periodic import apprise_sender
+from jpweb.runtime.notifications import apprise_sender
 from jpweb.store import accounts
 from jpweb.store.errors import TooManyLinks
 from jpweb.store.ledger.entries import Actor, Place

@@ -13,7 +13,8 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_POST
 
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.runtime.periodic import apprise_sender, push_sender, send_notifications, short_texts
+from jpweb.runtime.notifications import apprise_sender, push_sender, short_texts
+from jpweb.runtime.periodic import send_notifications
 from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.notifications import (

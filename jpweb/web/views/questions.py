@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import receipt_buffer
-from jpweb.runtime.periodic import push_messages
+from jpweb.runtime.notifications import push_messages
 from jpweb.store import accounts, approvals, inquiries, journal
 from jpweb.store.choices import UNFINISHED_STATES, Role
 from jpweb.store.inbox import claims, closed_inquiries, previous_answers, receipt_log, snoozes

@@ -12,7 +12,7 @@ from tests.browser.looks import check_accessibility, check_under_proof
 from tests.browser.pages import BOOLEAN, SECRET, SELECT, TYPES, Visit, decline_question, find_card
 from tests.machine.ports import wait_until
 from tests.machine.sizes import IS_PROOF
-from tests.runtime.periodic.receiver import NotificationReceiver, run_receiver
+from tests.runtime.notifications.receiver import NotificationReceiver, run_receiver
 
 pytestmark = pytest.mark.browser
 

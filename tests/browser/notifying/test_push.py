@@ -18,7 +18,7 @@ from playwright.sync_api import Page, Worker, expect
 from jpweb.web.views.notifications import MAX_TAGS
 from tests.browser.pages import BOOLEAN, SELECT, Visit, answer_question, find_card, path_of
 from tests.machine.ports import wait_until
-from tests.runtime.periodic.push_service import PushService
+from tests.runtime.notifications.push_service import PushService
 
 pytestmark = pytest.mark.browser
 #: The headless shell of ``make test`` shows no notification; full Chromium does.

@@ -15,7 +15,8 @@ from django.db.models.functions import Replace
 from django.test import override_settings
 
 from jpweb.runtime.db_threads import run_in_background_thread
-from jpweb.runtime.periodic import apprise_sender, publish_ledger_head
+from jpweb.runtime.notifications import apprise_sender
+from jpweb.runtime.periodic import publish_ledger_head
 from jpweb.store.choices import Act
 from jpweb.store.database import clock
 from jpweb.store.ledger import entry_macs, sealing

@@ -10,12 +10,8 @@ import pytest
 from django.utils import timezone
 
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.runtime.periodic import (
-    apprise_sender,
-    send_notifications,
-    sending_threads,
-    short_texts,
-)
+from jpweb.runtime.notifications import apprise_sender, sending_threads, short_texts
+from jpweb.runtime.periodic import send_notifications
 from jpweb.store.choices import ApprovalKind, Role
 from jpweb.store.inbox import snoozes
 from jpweb.store.models import (
@@ -32,7 +28,7 @@ from jpweb.store.models import (
 from jpweb.store.notifications import answer_links, deliveries, delivery_channels
 from jpweb.store.notifications.deliveries import DueNotification
 from jpweb.stream.answer_type import Secret
-from tests.runtime.periodic.receiver import NotificationReceiver
+from tests.runtime.notifications.receiver import NotificationReceiver
 from tests.store import making
 
 CANARY = "canary-7d2a"

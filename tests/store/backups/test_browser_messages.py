@@ -11,8 +11,8 @@ from jpweb.store.backups import restoration, snapshot
 from jpweb.store.inbox import receipt_log
 from jpweb.store.models import PushDelivery
 from jpweb.store.notifications import push_subscriptions
-from tests.runtime.periodic.push_scene import sign_in
-from tests.runtime.periodic.push_service import PushService
+from tests.runtime.notifications.push_scene import sign_in
+from tests.runtime.notifications.push_service import PushService
 from tests.store import making
 
 

@@ -11,8 +11,8 @@ from jpweb.store.choices import Role
 from jpweb.store.models import LedgerEntry
 from jpweb.store.notifications import channel_acts, destinations, push_subscriptions
 from jpweb.store.notifications.destinations import DestinationRefused, UnknownDestination
-from tests.runtime.periodic.push_scene import sign_in
-from tests.runtime.periodic.push_service import PushService
+from tests.runtime.notifications.push_scene import sign_in
+from tests.runtime.notifications.push_service import PushService
 from tests.store import making
 
 

@@ -7,8 +7,8 @@ import pytest
 from jpweb.store.choices import Role
 from jpweb.store.models import PushSubscription
 from jpweb.store.notifications import deliveries, push_subscriptions
-from tests.runtime.periodic.push_scene import sign_in
-from tests.runtime.periodic.push_service import PushService
+from tests.runtime.notifications.push_scene import sign_in
+from tests.runtime.notifications.push_service import PushService
 from tests.store import making
 
 

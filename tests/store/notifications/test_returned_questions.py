@@ -18,8 +18,8 @@ from jpweb.store.models import (
     Run,
 )
 from jpweb.store.notifications import deliveries, delivery_channels, push_subscriptions
-from tests.runtime.periodic.push_scene import sign_in
-from tests.runtime.periodic.push_service import PushService
+from tests.runtime.notifications.push_scene import sign_in
+from tests.runtime.notifications.push_service import PushService
 from tests.store import making
 from tests.store.notifications.receivers import address
 

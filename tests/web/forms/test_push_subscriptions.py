@@ -14,7 +14,7 @@ from jpweb.store.models import JournalEntry, LedgerEntry, Mention, PushSubscript
 from jpweb.store.notifications import push_subscriptions
 from jpweb.stream import wire
 from jpweb.stream.answer_type import Secret
-from tests.runtime.periodic.push_service import PushService
+from tests.runtime.notifications.push_service import PushService
 from tests.store import making
 from tests.web.reading import parse_page
 from tests.web.world import World

@@ -8,12 +8,12 @@ import pytest
 from django import forms
 from django.views.debug import SafeExceptionReporterFilter
 
-from jpweb.runtime.periodic import apprise_sender
+from jpweb.runtime.notifications import apprise_sender
 from jpweb.store.choices import Role
 from jpweb.store.models import Membership, NotificationDestination
 from jpweb.store.notifications import destinations
 from jpweb.web.views import notifications
-from tests.runtime.periodic.receiver import NotificationReceiver, run_receiver
+from tests.runtime.notifications.receiver import NotificationReceiver, run_receiver
 from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import World
 

@@ -26,8 +26,8 @@ from jpweb.store.models import (
 from jpweb.store.notifications import push_subscriptions
 from jpweb.stream.answer_type import Option, Secret, Select
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryOutcome
-from tests.runtime.periodic.push_scene import sign_in
-from tests.runtime.periodic.push_service import PushService
+from tests.runtime.notifications.push_scene import sign_in
+from tests.runtime.notifications.push_service import PushService
 from tests.store import making
 from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import MEMBERS, World

@@ -14,7 +14,7 @@ from jpweb.store.models import Person
 from jpweb.store.notifications import deliveries, push_subscriptions
 from jpweb.store.people import sessions
 from jpweb.store.people.sessions import SessionStore
-from tests.runtime.periodic.push_service import PushService
+from tests.runtime.notifications.push_service import PushService
 from tests.store import making
 
 

@@ -15,8 +15,8 @@ from jpweb.store.annotations import mentions, threads
 from jpweb.store.choices import Role
 from jpweb.store.models import Inquiry, Membership, Mention, Person, PushSubscription
 from jpweb.store.notifications import push_subscriptions
-from tests.runtime.periodic.push_scene import PushScene, change_rights, send, sign_in
-from tests.runtime.periodic.push_service import PushService
+from tests.runtime.notifications.push_scene import PushScene, change_rights, send, sign_in
+from tests.runtime.notifications.push_service import PushService
 from tests.store import making
 
 CANARY = "canary-5e1b"

@@ -27,7 +27,7 @@ from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 from py_vapid import Vapid02
 
-from jpweb.runtime.periodic import allowed_destinations, sending_threads
+from jpweb.runtime.notifications import allowed_destinations, sending_threads
 from jpweb.store.database import clock
 
 if TYPE_CHECKING:

@@ -15,12 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from django.utils import timezone
 
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.runtime.periodic import (
-    allowed_destinations,
-    push_messages,
-    push_sender,
-    send_notifications,
-)
+from jpweb.runtime.notifications import allowed_destinations, push_messages, push_sender
+from jpweb.runtime.periodic import send_notifications
 from jpweb.store import accounts
 from jpweb.store.choices import ApprovalKind, Role
 from jpweb.store.inbox import snoozes
@@ -39,8 +35,8 @@ from jpweb.store.models import (
 from jpweb.store.notifications import answer_buttons, push_subscriptions
 from jpweb.store.people import sessions
 from jpweb.stream.answer_type import Option, Secret, Select, Text
-from tests.runtime.periodic.push_scene import PushScene, change_rights, send, sign_in
-from tests.runtime.periodic.push_service import PushService
+from tests.runtime.notifications.push_scene import PushScene, change_rights, send, sign_in
+from tests.runtime.notifications.push_service import PushService
 from tests.store import making
 
 CANARY = "canary-5e1b"

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
 from jpweb.number_settings import MAX_PORT
-from jpweb.runtime.periodic import allowed_destinations, sending_threads
+from jpweb.runtime.notifications import allowed_destinations, sending_threads
 
 #: Seconds for a connection, and for each piece of a reply.
 SOCKET_TIMEOUT_SECONDS = 8.0

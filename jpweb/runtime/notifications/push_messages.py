@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse
 
-from jpweb.runtime.periodic.short_texts import shorten
+from jpweb.runtime.notifications.short_texts import shorten
 from jpweb.store.choices import ApprovalKind
 from jpweb.store.notifications import answer_buttons
 from jpweb.store.notifications.answer_buttons import AnswerButton

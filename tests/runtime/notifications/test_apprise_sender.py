@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from jpweb.runtime.periodic import apprise_sender, sending_threads
-from jpweb.runtime.periodic.apprise_sender import InvalidAddress
-from tests.runtime.periodic.receiver import Manner, NotificationReceiver
+from jpweb.runtime.notifications import apprise_sender, sending_threads
+from jpweb.runtime.notifications.apprise_sender import InvalidAddress
+from tests.runtime.notifications.receiver import Manner, NotificationReceiver
 
 KEY = "tk_c4n4ryc4n4ryc4n4ry"
 

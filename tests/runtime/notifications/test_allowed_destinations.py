@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from jpweb.runtime.periodic import allowed_destinations, apprise_sender
-from jpweb.runtime.periodic.apprise_sender import InvalidAddress
-from tests.runtime.periodic.receiver import NotificationReceiver
+from jpweb.runtime.notifications import allowed_destinations, apprise_sender
+from jpweb.runtime.notifications.apprise_sender import InvalidAddress
+from tests.runtime.notifications.receiver import NotificationReceiver
 
 PRIVATE = [
     *(
