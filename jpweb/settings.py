@@ -146,6 +146,7 @@ INSTALLED_APPS = [
     "jpweb.store",
     "jpweb.web",
     "jpweb.cli",
+    "jpweb.cli.accounts",
     "jpweb.cli.evidence",
 ]
 

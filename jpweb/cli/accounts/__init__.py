@@ -1,0 +1,1 @@
+"""Django app of the commands about accounts and sign-ins."""
