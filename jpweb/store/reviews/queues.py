@@ -265,13 +265,14 @@ def _make_item(row: _Row, tasks: dict[tuple[int, str], ReviewTask], person_id: i
 
 def _apply_task(item: QueueItem, task: ReviewTask) -> QueueItem:
     is_held = task.held_until is not None and task.held_until > clock.now()
+    has_changed = getattr(task, "has_changed", False)
     return QueueItem(
         item.conversation_id,
         item.anchor,
         item.inquiry_id,
         item.is_own,
-        ReviewState(task.state),
-        task.first_reviewer_id,
+        ReviewState.UNREVIEWED if has_changed else ReviewState(task.state),
+        None if has_changed else task.first_reviewer_id,
         task.assignee_id,
         task.holder_id if is_held else None,
         task.pk,
@@ -308,7 +309,8 @@ def _list_reviewed(person_id: int, workspace_ids: list[int]) -> list[ReviewTask]
     Each state has its own maximum, so that first reviews cannot hide what was escalated.
     """
     tasks, rows = _list_owned(person_id), ReviewTask.objects.order_by("-id")
-    rows = rows.filter(conversation__workspace__in=workspace_ids)
+    is_void = Q(state=ReviewState.PARTIAL) & subjects.build_change_condition()
+    rows = rows.filter(~is_void, conversation__workspace__in=workspace_ids)
     # SQLite takes a LIMIT only in a subquery of a UNION's parts.
     first, *others = [
         tasks.filter(pk__in=rows.filter(state=state).values("pk")[:MAX_QUEUE_TASKS])
@@ -318,11 +320,15 @@ def _list_reviewed(person_id: int, workspace_ids: list[int]) -> list[ReviewTask]
 
 
 def _list_owned(person_id: int) -> QuerySet[ReviewTask]:
-    """Return all tasks; ``is_owned`` tells of each whether the person owns its workspace."""
+    """Return all tasks; ``is_owned`` tells of each whether the person owns its workspace.
+
+    ``has_changed`` tells whether a conversation has changed since its reviews.
+    """
     owned = Membership.objects.filter(
         person_id=person_id, role=Role.OWNER, workspace=OuterRef("conversation__workspace")
     )
-    return ReviewTask.objects.annotate(is_owned=Exists(owned))
+    has_changed = subjects.build_change_condition()
+    return ReviewTask.objects.annotate(is_owned=Exists(owned), has_changed=has_changed)
 
 
 def _locate_tasks(tasks: Collection[ReviewTask], person_id: int) -> dict[int, QueueItem]:

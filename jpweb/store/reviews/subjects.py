@@ -6,12 +6,21 @@ import hashlib
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from django.db.models import Q
+from django.db.models import CharField, Exists, OuterRef, Q, Value
+from django.db.models.functions import Cast, Concat
 
 from jpweb.evidence import ledger_verifier
-from jpweb.store.choices import InterruptKind
+from jpweb.store.choices import InterruptKind, ReviewState
 from jpweb.store.inquiries import OPEN_STATE
-from jpweb.store.models import Approval, Conversation, Inquiry, JournalEntry, Run, RunInterrupt
+from jpweb.store.models import (
+    Approval,
+    Conversation,
+    Inquiry,
+    JournalEntry,
+    Review,
+    Run,
+    RunInterrupt,
+)
 
 #: Entries that are fetched at once while a conversation is hashed.
 _FETCH_ENTRIES = 500
@@ -49,6 +58,23 @@ def load_question(inquiry: Inquiry) -> ReviewSubject:
 def load_conversation(conversation: Conversation) -> ReviewSubject:
     """Return a conversation as a subject. Its version changes with each event."""
     return ReviewSubject(conversation, None, conversation.version)
+
+
+def build_change_condition() -> Q:
+    """Return the condition of tasks whose conversation has no review of its present version.
+
+    Their state is that of an earlier version. An escalation holds for later versions too.
+    """
+    revision, entry_count = (
+        Cast(OuterRef(f"conversation__{name}"), CharField()) for name in ("revision", "entry_count")
+    )
+    present_reviews = Review.objects.filter(
+        conversation_id=OuterRef("conversation_id"),
+        anchor="",
+        version=Concat(revision, Value("."), entry_count),
+    )
+    has_state = ~Q(state__in=(ReviewState.UNREVIEWED, ReviewState.ESCALATED))
+    return Q(anchor="") & has_state & ~Q(Exists(present_reviews))
 
 
 def reload(subject: ReviewSubject) -> ReviewSubject:

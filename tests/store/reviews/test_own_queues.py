@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from jpweb.store.choices import Role, Verdict
+from jpweb.store.choices import ReviewState, Role, Verdict
 from jpweb.store.ledger.entries import Actor
-from jpweb.store.models import Person
-from jpweb.store.reviews import assignments, queues
+from jpweb.store.models import Conversation, Person
+from jpweb.store.reviews import assignments, queues, subjects
 from tests.store import making
 from tests.store.reviews.desk import DECLINED, ReviewDesk, load, send
 
@@ -30,3 +30,51 @@ def test_own_queues_have_assigned_and_escalated_reviews(
     assert list_own(desk.ben) == list_own(desk.rita) == {}
     send(load(assigned), desk.ada)
     assert list_own(desk.ada) == {}
+
+
+def test_conversation_that_grew_since_its_review_is_left_again(
+    desk: ReviewDesk, django_assert_max_num_queries: Any
+):
+    send(subjects.load_conversation(Conversation.objects.get()), desk.ada)
+    desk.close()
+    subject = subjects.load_conversation(Conversation.objects.get())
+    assignments.assign(subject, desk.cleo.pk, Actor.from_person(desk.ada))
+    with django_assert_max_num_queries(5):
+        (queue,) = queues.load_own_queues(desk.cleo.pk)
+    (item,) = queue.items
+    assert (item.key, item.state) == (subject.key, ReviewState.UNREVIEWED)
+    assert queue.finished_count == 0
+    assert queues.reserve_next(queue, desk.cleo.pk) is not None
+    send(subject, desk.cleo)
+    assert queues.load_own_queues(desk.cleo.pk) == []
+
+
+def test_conversation_that_grew_since_one_review_waits_for_no_second(desk: ReviewDesk):
+    desk.require_two()
+    send(subjects.load_conversation(Conversation.objects.get()), desk.ada)
+    assert [item.key for item in list_second(desk)] == [f"{desk.conversation.pk}-"]
+    desk.close()
+    assert list_second(desk) == []
+    subject = subjects.load_conversation(Conversation.objects.get())
+    assignments.assign(subject, desk.ada.pk, Actor.from_person(desk.ben))
+    (queue,) = queues.load_own_queues(desk.ada.pk)
+    assert [item.first_reviewer_id for item in queue.items] == [None]
+    send(subject, desk.ada)
+    assert len(list_second(desk)) == 1
+
+
+def test_conversation_that_grew_since_a_dispute_is_left_for_its_assignee(desk: ReviewDesk):
+    subject = subjects.load_conversation(Conversation.objects.get())
+    send(subject, desk.ada, Verdict.FINE)
+    send(subject, desk.ben, Verdict.WRONG, "No.")
+    desk.close()
+    subject = subjects.load_conversation(Conversation.objects.get())
+    assignments.assign(subject, desk.cleo.pk, Actor.from_person(desk.ada))
+    (queue,) = queues.load_own_queues(desk.cleo.pk)
+    assert [item.key for item in queue.left] == [subject.key]
+    send(subject, desk.cleo)
+    assert queues.load_queues(desk.ada.pk).queues["disagreed"].items == []
+
+
+def list_second(desk: ReviewDesk) -> list[queues.QueueItem]:
+    return queues.load_queues(desk.ben.pk).queues["second"].items
