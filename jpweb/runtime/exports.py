@@ -18,11 +18,13 @@ from jpweb.runtime import rendering
 from jpweb.store import approvals, exports
 from jpweb.store.annotations import thread_listing
 from jpweb.store.annotations.thread_listing import ShownThread
+from jpweb.store.choices import ApprovalState
 from jpweb.store.database import clock
 from jpweb.store.exports import ExportChunk
 from jpweb.store.transcript import call_decisions
 from jpweb.store.transcript.call_decisions import CallDecision
 from jpweb.store.transcript.item_batches import ItemBatch, read_items
+from jpweb.stream.markdown import outcome_texts
 from jpweb.stream.markdown.export import (
     BLOCK_SEPARATOR,
     ApprovalDecision,
@@ -239,10 +241,11 @@ def _describe_approval(row: CallDecision) -> ApprovalDecision:
         is_allowed=record.get("allow") is True,
         is_edited=approvals.is_edited(record),
         is_for_turn=record.get("remember") is True,
-        decider=row.decider_name,
+        decider=outcome_texts.name_approval_decider(row.state, row.decider_name),
         asked_at=row.asked_at,
         settled_at=row.settled_at,
         words=reason if isinstance(reason, str) else "",
+        is_withdrawn=row.state == ApprovalState.WITHDRAWN,
     )
 
 

@@ -121,6 +121,10 @@ class ApprovalState(TextChoices):
     WITHDRAWN = "withdrawn"
 
 
+#: States of approvals that are no longer open.
+SETTLED_STATES = (ApprovalState.DECIDED, ApprovalState.WITHDRAWN)
+
+
 class Verdict(TextChoices):
     """What a reviewer thinks of a question's outcome, or of a conversation."""
 

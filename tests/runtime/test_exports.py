@@ -320,5 +320,11 @@ def test_markdown_has_every_decision_about_a_call():
         Approval(conversation=conversation, run=run, kind="run", tool_call_id="call_1", **decided)
         for _ in range(count)
     )
+    withdrawn = {"state": ApprovalState.WITHDRAWN, "subject": {}}
+    Approval.objects.create(
+        conversation=conversation, run=run, kind="run", tool_call_id="call_1", **withdrawn
+    )
     conversation.refresh_from_db()
-    assert _text(conversation).count("\n\nDenied") == count
+    text = _text(conversation)
+    assert text.count("\n\nDenied") == count
+    assert "\n\nWithdrawn by jpweb" in text

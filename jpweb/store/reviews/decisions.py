@@ -298,7 +298,7 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
     approvals = Approval.objects.filter(
         Exists(audited.filter(workspace__conversations=OuterRef("conversation_id"))),
         matches.approvals,
-        state=ApprovalState.DECIDED,
+        ~Q(state=ApprovalState.OPEN),
         settled_at__isnull=False,
         **_make_conditions(filters, "decider_id"),
     )

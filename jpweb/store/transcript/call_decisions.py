@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet, Value
 
 from jpweb.store import db_text
-from jpweb.store.choices import ApprovalState
+from jpweb.store.choices import SETTLED_STATES, ApprovalState
 from jpweb.store.models import Approval
 from jpweb.store.sql import bulk
 from jpweb.store.sql.compiled_query import CompiledQuery
@@ -54,7 +54,7 @@ def load_decisions(
 ) -> dict[str, list[CallDecision]]:
     """Return the approvals of calls by the anchor of the call, in the order of asking.
 
-    ``limit`` bounds how many are read, decided and open ones; None reads all that are decided. An
+    ``limit`` bounds how many are read, also open ones; None reads all that are settled. An
     id may repeat in a conversation: an approval belongs to the latest call before it.
     """
     spans: dict[str, list[_Span]] = defaultdict(list)
@@ -110,9 +110,7 @@ def _list_approvals(
     return rows.order_by("asked_at", "id").values_list(*CallDecision._fields)
 
 
-_decisions_query = CompiledQuery(partial(_list_approvals, [ApprovalState.DECIDED]))
+_decisions_query = CompiledQuery(partial(_list_approvals, SETTLED_STATES))
 _page_decisions_query = CompiledQuery(
-    lambda *keys: _list_approvals([ApprovalState.OPEN, ApprovalState.DECIDED], *keys)[
-        :MAX_PAGE_APPROVALS
-    ]
+    lambda *keys: _list_approvals([*ApprovalState], *keys)[:MAX_PAGE_APPROVALS]
 )

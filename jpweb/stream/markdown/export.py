@@ -45,6 +45,7 @@ _DECISION_TEXTS = {
     ("deliver", True): "Result sent to the model",
     ("deliver", False): "Result not sent to the model",
 }
+_WITHDRAWN_TEXT = "Withdrawn"
 #: Singular and plural labels of omitted parts, by tag; those of events are the labels of pages.
 OMISSION_LABELS = {
     "arguments": ("set of arguments", "sets of arguments"),
@@ -59,7 +60,8 @@ OMISSION_LABELS = {
 class ApprovalDecision(NamedTuple):
     """A person's decision about a tool call (``kind`` is *run*) or its result (*deliver*).
 
-    ``words`` are those with which it was denied; empty without any.
+    ``words`` are those with which it was denied; empty without any. A withdrawn one ended before a
+    decision.
     """
 
     kind: str
@@ -70,6 +72,7 @@ class ApprovalDecision(NamedTuple):
     asked_at: datetime
     settled_at: datetime | None
     words: str
+    is_withdrawn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +246,7 @@ def _write_approvals(decisions: Iterable[ApprovalDecision]) -> Iterator[str]:
     """Yield a line for each decision about a call or its result, and the words of a denial."""
     for decision in decisions:
         text = _DECISION_TEXTS.get((decision.kind, decision.is_allowed), "Decided")
+        text = _WITHDRAWN_TEXT if decision.is_withdrawn else text
         text += ", edited" if decision.is_edited else ""
         text += ", for this turn" if decision.is_for_turn else ""
         decider = escaping.escape_line(decision.decider)

@@ -57,3 +57,14 @@ def describe_decider(kind: str, name: str) -> str:
         return name
     text = DECIDER_TEXTS.get(kind, kind)
     return f"{text} ({name})" if name and text else text or "unknown"
+
+
+def get_approval_decider_kind(state: str) -> str:
+    """Return the kind of an approval's decider: jpweb withdraws those that no person decided."""
+    return "system" if state == "withdrawn" else "person"
+
+
+def name_approval_decider(state: str, name: str) -> str:
+    """Return the decider's name, or the text that stands for jpweb; an unknown one stays empty."""
+    kind = get_approval_decider_kind(state)
+    return name if kind == "person" else describe_decider(kind, name)

@@ -60,7 +60,7 @@ def _describe_approval(approval: Approval) -> dict[str, Any]:
         "subject": approval.tool_name,
         "decision": label,
         "comment": record.get("reason", ""),
-        "decided_by": "person",
+        "decided_by": outcome_texts.get_approval_decider_kind(approval.state),
         "tool_call_id": approval.tool_call_id,
     }
 

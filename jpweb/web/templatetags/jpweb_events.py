@@ -134,14 +134,14 @@ def _describe_changed_model(placed: PlacedElement) -> str:
 
 
 def _build_call_context(call: ToolCall, conversation: Conversation) -> dict[str, Any]:
-    """Return a call's decisions, and those of its questions that are shown."""
+    """Return a call's approvals, and those of its questions that are shown."""
     questions = _choose_questions(call, getattr(conversation, "at_anchor", ""))
     shown_places = {inquiry.request.place for group in questions for inquiry in group.attempts}
     hidden_inquiries = [row for row in call.inquiries if row.request.place not in shown_places]
     states = [inquiry.state for inquiry in call.inquiries]
     counts = {state: states.count(state) for state in dict.fromkeys(states)}
     call_approvals = _get_decisions(call, conversation)
-    decisions = [row for row in call_approvals if row.state == ApprovalState.DECIDED]
+    decisions = [row for row in call_approvals if row.state != ApprovalState.OPEN]
     awaited_kinds = [row.kind for row in call_approvals if row.state == ApprovalState.OPEN]
     return {
         "call_state": display_text.describe_waiting_call(*awaited_kinds[-1:]),

@@ -117,6 +117,12 @@ def decider_text(row: Row) -> str:
 
 
 @register.filter
+def approval_decider(row: Approval) -> str:
+    """Return the text of the decider of an approval."""
+    return outcome_texts.name_approval_decider(row.state, row.decider_name)
+
+
+@register.filter
 def source_label(tag: str) -> str:
     """Return the label of an inquiry's source."""
     return display_text.SOURCE_LABELS.get(tag, tag)

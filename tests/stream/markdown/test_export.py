@@ -325,12 +325,15 @@ def test_decisions_stand_around_the_call_and_its_result():
     withheld = allowed._replace(
         kind="deliver", is_allowed=False, is_edited=False, is_for_turn=False, words="# Too much"
     )
+    withdrawn = withheld._replace(kind="run", decider="jpweb", words="", is_withdrawn=True)
     outline = build_outline(stream(make_call("c1"), make_result("c1")))
     (item,) = outline.turns[0].items
-    blocks = list(MarkdownWriter(MarkdownOptions()).write_item(item, [withheld, allowed]))
+    decisions = [withheld, allowed, withdrawn]
+    blocks = list(MarkdownWriter(MarkdownOptions()).write_item(item, decisions))
     moment = "2026-01-02 03:00:05 UTC, after 5.0 s"
     allowed_line = f"Allowed, edited, for this turn by Ada \\*M\\*, {moment}."
     assert blocks.index(allowed_line) == 2, "below the arguments"
+    assert blocks[3] == f"Withdrawn by jpweb, {moment}."
     assert blocks[-2:] == [
         f"Result not sent to the model by Ada \\*M\\*, {moment}:",
         "> # Too much",

@@ -67,8 +67,9 @@ def _describe_decider(row: dict[str, Any]) -> str:
     """Return who decided, as the table says it."""
     if "entry" in row:
         return str(row["actor"])
-    if "approval" in row:  # people alone decide approvals
-        return outcome_texts.describe_decider("person", row["approval"].decider_name)
+    if approval := row.get("approval"):
+        kind = outcome_texts.get_approval_decider_kind(approval.state)
+        return outcome_texts.describe_decider(kind, approval.decider_name)
     return outcome_texts.describe_decider(row["inquiry"].decided_by, row["inquiry"].decider_name)
 
 

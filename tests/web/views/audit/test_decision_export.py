@@ -65,6 +65,14 @@ def test_file_has_the_decisions_of_all_kinds_newest_first(decided_world: World):
     assert question["link"] == f"http://testserver{path}"
 
 
+def test_permission_that_nobody_decided_is_a_row_of_jpweb(world: World):
+    approvals.withdraw_approval(world.prompt.pk)
+    (row,) = read_csv(world, "kind=run")
+    assert (row["subject"], row["decision"], row["decided_by"]) == ("vault", "Withdrawn", "system")
+    assert (row["decider"], row["decider_id"]) == ("", "")
+    assert float(row["waited_seconds"]) >= 0
+
+
 def test_answer_by_a_link_names_its_channel(world: World):
     decider = Decider.from_person(world.people["owner"], "link")
     making.settle(world.question, Answered(True), decider)

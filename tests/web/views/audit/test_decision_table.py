@@ -87,6 +87,28 @@ def test_call_row_shows_its_decisions(world: World):
     assert "Result for the model" in headings
 
 
+def test_permission_that_nobody_decided_is_a_row_and_in_its_fold(world: World):
+    call = world.conversation.journal.get(category="call")
+    event = wire.read_element(call.text).kind
+    assert isinstance(event, ToolCallRequest)
+    approvals.withdraw_approval(world.prompt.pk)
+    asked_at = Approval.objects.get().asked_at
+    Approval.objects.update(tool_call_id=event.id, settled_at=asked_at + timedelta(seconds=90))
+    (row,) = [tag for tag in parse_page(get(world)) if tag.get("data-decision") == "run"]
+    for part in ("vault", "Withdrawn", "jpweb", "1 min 30 s", "A talk"):
+        assert part in row.text
+    timeline = parse_page(get(world, "?view=timeline"))
+    (item,) = [tag for tag in timeline if tag.get("data-decision") == "run"]
+    assert "Withdrawn by jpweb after 1 min 30 s" in " ".join(item.text.split())
+    page = parse_page(world.client("auditor").get(f"/conversations/{world.conversation.pk}"))
+    (fold,) = [tag for tag in page if tag.get("data-call-decision") == "run"]
+    assert "Withdrawn by jpweb after 1 min 30 s" in " ".join(fold.text.split())
+    (summary, *_) = [t for t in page if t.tag == "summary" and t.inside(id=call.anchor)]
+    assert "Withdrawn" in summary.text
+    address = f"/audit/decisions?conversation={world.conversation.pk}&at=approval-{world.prompt.pk}"
+    assert f"{address}#approval-{world.prompt.pk}" in [tag.get("href") for tag in page]
+
+
 def test_outcome_of_a_question_says_after_how_long_and_leads_to_the_row(world: World):
     making.settle(world.question, Answered(True), making.decider(world.people["owner"]))
     page = parse_page(world.client("auditor").get(f"/conversations/{world.conversation.pk}"))
