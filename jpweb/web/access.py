@@ -273,26 +273,26 @@ def _guard_view(view: View, rule: str, check: Callable[..., dict[str, Any]]) -> 
     if iscoroutinefunction(view):
 
         @wraps(view)
-        async def guarded_async_view(request: HttpRequest, **route_args: Any) -> HttpResponse:
+        async def guarded_async_view(request: Request, **route_args: Any) -> HttpResponse:
             try:
                 view_args = await run_in_db_thread(admit_request, request, route_args)
             except NotSignedIn:
                 return _redirect_to_sign_in(request)
             awaitable: Awaitable[HttpResponse] = view(request, **view_args)
             response = await awaitable
-            read_recording.note_response(request, view_args, response)
+            read_recording.note_response(request, view_args, response, partial(get_roles, request))
             return response
 
         return _tag_access_rule(guarded_async_view, rule)
 
     @wraps(view)
-    def guarded_view(request: HttpRequest, **route_args: Any) -> HttpResponse:
+    def guarded_view(request: Request, **route_args: Any) -> HttpResponse:
         try:
             view_args = admit_request(request, route_args)
         except NotSignedIn:
             return _redirect_to_sign_in(request)
         response: HttpResponse = view(request, **view_args)
-        read_recording.note_response(request, view_args, response)
+        read_recording.note_response(request, view_args, response, partial(get_roles, request))
         return response
 
     return _tag_access_rule(guarded_view, rule)

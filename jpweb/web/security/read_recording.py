@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from django import forms
+
 from jpweb.runtime import read_log
 from jpweb.runtime.read_log import ReadRecord
 from jpweb.store.audit import AuditFilters
-from jpweb.store.choices import Act
+from jpweb.store.choices import Act, Role
 from jpweb.store.evidence import contents
 from jpweb.store.ledger.entries import Actor, NewAct, Place, record_act, record_acts
 from jpweb.store.ledger.listing import LedgerFilters
@@ -34,6 +36,17 @@ LISTING_ROUTES = frozenset(
         "mentions", "ledger", "secrets",
     }
 )  # fmt: skip
+#: The role that a list needs in each workspace of which it shows rows. The other lists show what
+#: is asked of a person, told to them or kept by them: their reads are entries of the person alone.
+ROLE_BY_ROUTE: Mapping[str, Role] = {
+    "questions": Role.RESPONDER,
+    "audit": Role.AUDITOR,
+    "audit-charts": Role.AUDITOR,
+    "decisions": Role.AUDITOR,
+    "ledger": Role.AUDITOR,
+    "review-queue": Role.AUDITOR,
+    "secrets": Role.AUDITOR,
+}
 #: Characters of a searched text, and of an export's query string, in an entry: a bundle leaves up
 #: to a thousand entries.
 MAX_QUERY_CHARS = query_parser.MAX_QUERY_CHARS
@@ -48,6 +61,7 @@ FILTERS_BY_ROUTE: Mapping[str, tuple[str, ...]] = {
     "audit-charts": tuple(field.name for field in fields(AuditFilters)),
     "decisions": tuple(field.name for field in fields(DecisionFilters)),
     "ledger": tuple(field.name for field in fields(LedgerFilters)),
+    "questions": ("workspace",),
     "secrets": ("state", "workspace"),
 }
 #: Parameters that entries name otherwise: of *Audit*, a person is a name and an account a key.
@@ -56,10 +70,23 @@ _NAMES_BY_ROUTE = {route: {"person": "account"} for route in ("decisions", "ledg
 EXPORT_ROUTES = frozenset({"conversation-export", "conversation-evidence"})
 
 
+class _PlaceForm(forms.Form):
+    """The filters that name a place, as the most lenient form of a list parses them."""
+
+    workspace = forms.IntegerField(required=False)
+    conversation = forms.IntegerField(required=False)
+
+
 def note_response(
-    request: HttpRequest, view_args: dict[str, Any], response: HttpResponseBase
+    request: HttpRequest,
+    view_args: dict[str, Any],
+    response: HttpResponseBase,
+    get_roles: Callable[[], Mapping[int, Role]],
 ) -> None:
-    """Gather the read of a conversation, or of a list, if this response shows one."""
+    """Gather the read of a conversation, or of a list, if this response shows one.
+
+    A list is one read in each of its places.
+    """
     person = request.user
     conversation = _find_conversation(view_args)
     route = request.resolver_match.url_name if request.resolver_match else None
@@ -70,12 +97,15 @@ def note_response(
         and request.method == "GET"
         and response.status_code in CONTENT_STATUSES
     ):
-        place = (
-            Place() if conversation is None else Place(conversation.workspace_id, conversation.pk)
-        )
-        query, filters = _read_criteria(str(route), request.GET)
+        route = str(route)
+        if conversation is None:
+            places = _list_places(route, request.GET, get_roles)
+        else:
+            places = [Place(conversation.workspace_id, conversation.pk)]
+        query, filters = _read_criteria(route, request.GET)
         actor = Actor.from_person(person)
-        read_log.note_read(ReadRecord(Act.READ, actor, place, str(route), query, filters))
+        for place in places:
+            read_log.note_read(ReadRecord(Act.READ, actor, place, route, query, filters))
 
 
 def note_link_read(person: Person, conversation: Conversation) -> None:
@@ -137,6 +167,40 @@ def get_query(request: Request) -> str:
     """Return the query string of an export, as its entry has it."""
     query: str = request.META["QUERY_STRING"]
     return query[:MAX_QUERY_CHARS]
+
+
+def _list_places(
+    route: str, params: Mapping[str, str], get_roles: Callable[[], Mapping[int, Role]]
+) -> list[Place]:
+    """Return the places of which a list shows rows.
+
+    That is the conversation or the workspace that its filters name, else each workspace that the
+    person audits. A place where they lack the list's role shows them nothing.
+    """
+    role = ROLE_BY_ROUTE.get(route)
+    if role is None:
+        return [Place()]
+    roles = get_roles()
+    workspace_ids = [key for key in sorted(roles) if roles[key].includes(role)]
+    place = _find_filtered_place(route, params)
+    if place is not None:
+        return [place if place.workspace_id in workspace_ids else Place()]
+    if role is not Role.AUDITOR:
+        return [Place()]
+    return [Place(key) for key in workspace_ids]
+
+
+def _find_filtered_place(route: str, params: Mapping[str, str]) -> Place | None:
+    """Return the place that the filters of a list name; None without such a filter."""
+    names = FILTERS_BY_ROUTE.get(route, ())
+    form = _PlaceForm({name: params[name] for name in names if name in params})
+    form.is_valid()
+    conversation_id = form.cleaned_data.get("conversation")
+    if conversation_id is not None:
+        workspace_id = contents.find_workspace_ids([conversation_id]).get(conversation_id)
+        return Place(workspace_id, conversation_id)
+    workspace_id = form.cleaned_data.get("workspace")
+    return None if workspace_id is None else Place(workspace_id)
 
 
 def _read_criteria(

@@ -92,6 +92,17 @@ def test_starter_sees_each_download_of_their_conversation(world: World, address:
     assert "Exports of whole workspaces" not in page
 
 
+@pytest.mark.parametrize("path", ["/audit", "/audit/charts", "/audit/decisions", "/audit/ledger"])
+def test_starter_sees_who_read_their_conversation_in_lists(
+    world: World, gathered_reads: Counter[read_log.ReadRecord], path: str
+):
+    world.client("auditor").get(f"{path}?conversation={world.conversation.pk}")
+    read_log.write_reads(gathered_reads)
+    page = world.client("owner").get("/account/readers").content.decode()
+    assert re.findall(r'data-label="Person"[^>]*>([^<]*)<', page) == ["Auditor"]
+    assert f'href="/conversations/{world.conversation.pk}"' in page.partition("<tbody>")[2]
+
+
 @pytest.mark.parametrize("address", ["/audit.csv", "/audit.jsonl", "/audit/decisions.csv"])
 def test_starter_sees_who_downloaded_lists_of_the_workspace(world: World, address: str):
     world.client("responder").post(make_address("question-answer", world), {"answer": "true"})
