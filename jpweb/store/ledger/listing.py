@@ -13,7 +13,7 @@ from jpweb.evidence import ledger_verifier
 from jpweb.store import exports
 from jpweb.store.choices import Act, Role
 from jpweb.store.exports import ExportChunk
-from jpweb.store.ledger import entry_macs, sealing, signing
+from jpweb.store.ledger import entry_macs, identifier_match, sealing, signing
 from jpweb.store.models import Conversation, LedgerEntry, Membership, Person, Workspace
 
 PAGE_ENTRIES = 100
@@ -23,12 +23,16 @@ _BATCH_ENTRIES = 500
 
 @dataclass(frozen=True, slots=True)
 class LedgerFilters:
-    """The filters of the ledger; an empty value does not filter. ``until`` is exclusive."""
+    """The filters of the ledger; an empty value does not filter. ``until`` is exclusive.
+
+    ``identifier`` is the id of an inquiry or of a tool call that a person audits.
+    """
 
     act: str = ""
     workspace: int | None = None
     person: int | None = None
     conversation: int | None = None
+    identifier: str = ""
     since: datetime | None = None
     until: datetime | None = None
 
@@ -73,7 +77,7 @@ class WorkspaceExporter(NamedTuple):
 
 def list_entries(person_id: int, filters: LedgerFilters) -> QuerySet[LedgerEntry]:
     """Return the entries that a person may see, the newest first."""
-    values_by_lookup = {
+    values_by_lookup: dict[str, Any] = {
         "act": filters.act,
         "workspace_id": filters.workspace,
         "person_id": filters.person,
@@ -82,6 +86,9 @@ def list_entries(person_id: int, filters: LedgerFilters) -> QuerySet[LedgerEntry
         "at__lt": filters.until,
     }
     conditions = {name: value for name, value in values_by_lookup.items() if value}
+    if filters.identifier:
+        audited = _list_audited(person_id)
+        conditions["subject__in"] = identifier_match.list_subjects(audited, filters.identifier)
     return LedgerEntry.objects.filter(_is_visible(person_id), **conditions).order_by("-id")
 
 

@@ -14,6 +14,7 @@ FILTER_LABELS: Mapping[str, str] = {
     "in": "workspace",
     "who": "person",
     "words": "question contains",
+    "identifier": "ID",
     "source": "asked by",
     "decided": "decided by",
     "demo": "with the demo",

@@ -74,6 +74,13 @@ ACT_LABELS: Mapping[str, str] = {
     Act.CHANNEL_CHANGED: "Notification channel changed",
     Act.CHANNEL_REMOVED: "Notification channel removed",
 }
+#: Objects of acts, by the kind of their page.
+OBJECT_LABELS: Mapping[str, str] = {
+    "inquiry": "Question",
+    "approval": "Tool call",
+    "event": "Event",
+    "conversation": "Conversation",
+}
 #: Words for true and false in details.
 FLAG_LABELS = {True: "yes", False: "no"}
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import forms
 
 from jpweb.web import notice_text
+from jpweb.web.forms.fields import TextField
 from jpweb.web.forms.filters.inquiry_filters import PeriodForm
 from jpweb.web.labels import ledger_labels
 
@@ -20,3 +21,4 @@ class LedgerFilterForm(PeriodForm):
     workspace = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
     person = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
     conversation = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+    identifier = TextField(required=False)

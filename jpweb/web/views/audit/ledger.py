@@ -20,7 +20,7 @@ from jpweb.store.evidence import csv_rows
 from jpweb.store.exports import ExportChunk
 from jpweb.store.ledger import entry_macs, listing, sealing, verification
 from jpweb.store.ledger.listing import EntryBatch, LedgerFilters
-from jpweb.web import access, converters, notice_text
+from jpweb.web import access, converters, notice_text, transcript
 from jpweb.web.forms.filters.ledger_filters import LedgerFilterForm
 from jpweb.web.labels import entry_labels, ledger_cells, ledger_labels
 from jpweb.web.security import file_names, read_recording
@@ -53,6 +53,7 @@ def show_ledger(request: Request) -> HttpResponse:
         "key_changes": verification.list_key_changes(),
         "acts": tuple(ledger_labels.ACT_LABELS.items()),
         "workspaces": workspaces,
+        "conversation_title": audit.find_title(workspaces, form.cleaned_data.get("conversation")),
         "people": listing.list_actors(request.user.pk),
         "query": urlencode(query),
         "next_query": urlencode(query | {"before": next_key}) if next_key else "",
@@ -126,6 +127,7 @@ async def _send_entries(request: Request, suffix: str, content_type: str) -> Htt
         read_recording.record_workspace_exports,
         request,
         partial(listing.list_matching_workspaces, request.user.pk, filters),
+        filters.conversation,
         file=file_name,
         query=read_recording.get_query(request),
     )
@@ -157,14 +159,8 @@ def _read_entries(
 
 def _make_link(entry: LedgerEntry, workspace_names: Mapping[int, str], host: str) -> str:
     """Return the address of the object of an entry; "" where the person may not open it."""
-    kind, _, key = ("" if entry_macs.is_forged(entry) else entry.subject).partition(":")
-    if entry.workspace_id not in workspace_names:
-        return ""
-    if kind == "inquiry":
-        return host + reverse("question", args=[int(key)])
-    if entry.conversation_id is None:
-        return ""
-    return host + reverse("conversation", args=[entry.conversation_id])
+    _, path = _find_object(entry)
+    return host + path if path and entry.workspace_id in workspace_names else ""
 
 
 def _make_csv(
@@ -198,8 +194,23 @@ def _make_object_values(entry: LedgerEntry, roles: dict[int, Role]) -> dict[str,
 
     ``roles`` are those of the person in their workspaces, by key: the others open nothing.
     """
-    kind, _, key = ("" if entry_macs.is_forged(entry) else entry.subject).partition(":")
+    kind, path = _find_object(entry)
     return {
         "may_open": (entry.workspace_id or 0) in roles,
-        "inquiry_id": int(key) if kind == "inquiry" else None,
+        "object_label": ledger_labels.OBJECT_LABELS.get(kind, ""),
+        "object_path": path,
     }
+
+
+def _find_object(entry: LedgerEntry) -> tuple[str, str]:
+    """Return the kind of the object of an entry, and its path; both "" where it has no page."""
+    kind, _, key = ("" if entry_macs.is_forged(entry) else entry.subject).partition(":")
+    if kind == "inquiry" and key.isdecimal():
+        return kind, reverse("question", args=[int(key)])
+    if kind == "approval" and key.isdecimal():
+        return kind, reverse("approval-call", args=[int(key)])
+    if entry.conversation_id is None:
+        return "", ""
+    if kind == "event":
+        return kind, transcript.make_event_url(entry.conversation_id, key)
+    return "conversation", reverse("conversation", args=[entry.conversation_id])

@@ -81,6 +81,7 @@ def test_starter_who_was_removed_sees_no_readers_of_their_conversation(
         "/audit.csv?conversation={0}",
         "/audit.jsonl?conversation={0}",
         "/audit/decisions.csv?conversation={0}",
+        "/audit/ledger/entries.csv?conversation={0}",
     ],
 )
 def test_starter_sees_each_download_of_their_conversation(world: World, address: str):
