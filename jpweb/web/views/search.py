@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
-from jpweb.store.inquiries import INQUIRY_STATES
 from jpweb.store.search import conversation_groups, query_parser, saved_searches
 from jpweb.store.search import engine as searching
 from jpweb.store.search import indexer as indexed
-from jpweb.stream.inquiry import CancellationReason
 from jpweb.web import access, converters, display_text, notice_text, transcript
 from jpweb.web.forms.fields import find_problem
+from jpweb.web.forms.filters.search_filters import SearchFilterForm
 from jpweb.web.forms.saved_searches import SavedSearchForm
 from jpweb.web.security import rate_limits, read_recording
 
@@ -35,7 +34,8 @@ _MAX_OFFSET = 500
 @rate_limits.limit_searches
 def search_conversations(request: Request) -> HttpResponse:
     """Show the results of a query, or examples of queries."""
-    params = _read_params(request.GET)
+    form = SearchFilterForm(request.GET)
+    params = form.read_params()
     query = query_parser.parse_query(params["q"], params)
     if query.has_criteria:
         read_recording.note_search(request)
@@ -43,6 +43,7 @@ def search_conversations(request: Request) -> HttpResponse:
     is_grouped = results.has_words and params.get("sort") != "newest"
     context = {
         "params": params,
+        "form": form,
         "query": urlencode(params) if query.has_criteria else "",
         "has_criteria": query.has_criteria,
         "has_filters": any(name in params for name in query_parser.FILTER_DESCRIPTIONS),
@@ -52,13 +53,6 @@ def search_conversations(request: Request) -> HttpResponse:
         "first_query": urlencode(params),
         "unindexed_count": indexed.count_pending_for(request.user.pk),
         "saved_searches": saved_searches.list_saved(request.user.pk),
-        "kinds": display_text.SEARCH_KIND_LABELS,
-        "states": {
-            tag: display_text.STATE_LABELS[tag][0] for tag in INQUIRY_STATES if tag != "open"
-        }
-        | {"open": display_text.STATE_LABELS["open"][0]},
-        "reasons": [reason.value for reason in CancellationReason],
-        "sorts": display_text.SEARCH_SORT_LABELS,
         "examples": [
             (example, meaning, urlencode({"q": example}))
             for example, meaning in display_text.QUERY_EXAMPLES
@@ -97,14 +91,6 @@ def delete_search(request: Request) -> HttpResponse:
     else:
         messages.info(request, notice_text.SEARCH_ALREADY_DELETED)
     return _redirect_to_search(SavedSearchForm(request.POST).query_string)
-
-
-def _read_params(query: QueryDict) -> dict[str, str]:
-    """Return the non-empty query parameters, and always ``q``."""
-    names = (*query_parser.FILTER_DESCRIPTIONS, "sort")
-    values = {name: query.get(name, "").strip() for name in names}
-    filters = {name: value for name, value in values.items() if value}
-    return {"q": query.get("q", "").strip()} | filters
 
 
 def _list_chips(query: SearchQuery, params: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -116,6 +116,17 @@ def test_search_filters_are_in_the_url_and_the_form(world: World):
     )
 
 
+@pytest.mark.parametrize("reason", ["", "user", "eaten"])
+def test_search_reason_filter_offers_labels_of_tags(world: World, reason: str):
+    html_page = look(world, q="go", reason=reason)
+    (select,) = [tag for tag in html_page.tags if tag.get("name") == "reason"]
+    options = [tag for tag in html_page.tags if tag.tag == "option" and tag.inside(name="reason")]
+    assert select.tag == "select"
+    assert {option["value"] for option in options} >= {"", *CancellationReason}
+    assert [option["value"] for option in options if "selected" in option] == [reason]
+    assert all(option.text.strip() not in ("", option["value"]) for option in options)
+
+
 def test_search_page_reports_invalid_filters_and_uses_the_rest(world: World):
     say(world, "pear")
     html_page = look(world, q="pear before:soon kind:novel", **{"in": "Nowhere"})
