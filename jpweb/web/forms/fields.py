@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.http import QueryDict
 
 from jpweb.web import converters
 
@@ -39,6 +40,18 @@ class TypedTextField(forms.Field):
         return value or ""
 
 
+class TextListField(forms.Field):
+    """The values of all checkboxes or hidden fields of one name."""
+
+    widget = forms.SelectMultiple
+
+    def __init__(self) -> None:
+        super().__init__(required=False)
+
+    def to_python(self, value: list[str] | None) -> list[str]:
+        return list(value or [])
+
+
 class WholeNumberField(forms.IntegerField):
     """A number of ASCII digits; IntegerField also takes underscores and digits of any script."""
 
@@ -48,6 +61,20 @@ class WholeNumberField(forms.IntegerField):
         if text and number is None:
             raise ValidationError(self.error_messages["invalid"], code="invalid")
         return number
+
+
+class RowKeyForm(forms.Form):
+    """The key of one row, in the field of this name; the store finds the row."""
+
+    def __init__(self, params: QueryDict, field_name: str) -> None:
+        super().__init__(params)
+        self._field_name = field_name
+        self.fields[field_name] = WholeNumberField(required=False)
+
+    def read_key(self) -> int:
+        """Return the key; 0, which no row has, for other text."""
+        self.full_clean()
+        return self.cleaned_data.get(self._field_name) or 0
 
 
 def find_problem(form: forms.Form) -> str:

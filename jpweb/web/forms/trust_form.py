@@ -5,12 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django import forms
 from django.utils.crypto import salted_hmac
 
 from jpweb.runtime.configuration import TrustStatus, escape_invisible
 from jpweb.store import db_text
 from jpweb.store.workspace_config.trust import TrustState
 from jpweb.web import display_text
+from jpweb.web.forms.fields import TextListField
+
+
+class TrustForm(forms.Form):
+    """The form values of the entries to trust, or whose trust is withdrawn."""
+
+    item = TextListField()
+
+    def list_values(self) -> list[str]:
+        """Return the form values, none where the form has no entry."""
+        self.full_clean()
+        values: list[str] = self.cleaned_data["item"]
+        return values
+
+    def list_entries(self) -> list[tuple[str, str]]:
+        """Return kind and name of each entry."""
+        return [parse_form_value(value) for value in self.list_values()]
 
 
 @dataclass(frozen=True, slots=True)

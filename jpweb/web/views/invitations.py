@@ -16,6 +16,7 @@ from jpweb.store.people import identities, invitations, second_factors
 from jpweb.store.people.identities import Credential, Removal
 from jpweb.store.people.sessions import CREDENTIALS_KEY, MAKER_KEY, OWN_KEY
 from jpweb.web import access, notice_text
+from jpweb.web.forms.identity_forms import InvitationCodeForm
 from jpweb.web.security import browser_sessions, rate_limits, security_log
 
 
@@ -37,9 +38,10 @@ async def join_workspace(request: HttpRequest) -> HttpResponse:
 
 @sensitive_variables("code")
 def _preview_or_join(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
-    code = browser_sessions.read_code(request.POST.get("code", ""))
+    form = InvitationCodeForm(request.POST)
+    code = browser_sessions.read_code(form.read_code())
     try:
-        if request.POST.get("do") == "join":
+        if form.is_acceptance:
             return _accept_invitation(request, code)
         return _render_offer(request, code), []
     except InvalidLink as error:
@@ -65,8 +67,9 @@ def _list_credentials(request: HttpRequest) -> list[tuple[Credential, bool]]:
     if not request.user.is_authenticated:
         return []
     kept_keys = request.session.get(CREDENTIALS_KEY, [])
-    if request.POST.get("do") == "join":
-        kept_keys = request.POST.getlist("keep")
+    form = InvitationCodeForm(request.POST)
+    if form.is_acceptance:
+        kept_keys = form.list_kept_keys()
     credentials = identities.list_credentials(request.user.pk)
     return [(credential, credential.key in kept_keys) for credential in credentials]
 
@@ -74,9 +77,8 @@ def _list_credentials(request: HttpRequest) -> list[tuple[Credential, bool]]:
 def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, list[str]]:
     person = request.user if request.user.is_authenticated else None
     session_key, maker_id = request.session.session_key, request.session.get(MAKER_KEY)
-    acceptance = invitations.accept_invitation(
-        code, person, session_key, maker_id, request.POST.getlist("keep")
-    )
+    kept_keys = InvitationCodeForm(request.POST).list_kept_keys()
+    acceptance = invitations.accept_invitation(code, person, session_key, maker_id, kept_keys)
     ended_sessions = acceptance.ended_session_hashes
     if person is None:
         ended_sessions = browser_sessions.begin_session(request, acceptance.person, None)

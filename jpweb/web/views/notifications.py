@@ -28,7 +28,7 @@ from jpweb.store.notifications.push_subscriptions import SubscriptionRefused, Un
 from jpweb.store.people import sessions
 from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms.destinations import DestinationForm
-from jpweb.web.forms.fields import find_problem
+from jpweb.web.forms.fields import RowKeyForm, find_problem
 from jpweb.web.forms.push_subscriptions import PushSubscriptionForm
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ async def send_test(request: Request) -> HttpResponse:
         destination = await run_in_db_thread(
             destinations.get_destination,
             request.user.pk,
-            converters.parse_key(request.POST.get("address")),
+            RowKeyForm(request.POST, "address").read_key(),
         )
     except UnknownDestination as error:
         return await run_in_db_thread(_redirect_with_error, request, str(error))
@@ -110,7 +110,7 @@ async def send_test(request: Request) -> HttpResponse:
 def remove_destination(request: Request) -> HttpResponse:
     try:
         destinations.remove_destination(
-            request.user.pk, converters.parse_key(request.POST.get("address"))
+            request.user.pk, RowKeyForm(request.POST, "address").read_key()
         )
     except UnknownDestination as error:
         return _redirect_with_error(request, str(error))
@@ -160,7 +160,7 @@ async def send_browser_test(request: Request) -> HttpResponse:
         subscription = await run_in_db_thread(
             push_subscriptions.get_of_person,
             request.user.pk,
-            converters.parse_key(request.POST.get("browser")),
+            RowKeyForm(request.POST, "browser").read_key(),
         )
     except UnknownSubscription as error:
         return await run_in_db_thread(_redirect_with_error, request, str(error))
@@ -178,7 +178,7 @@ async def send_browser_test(request: Request) -> HttpResponse:
 def remove_browser(request: Request) -> HttpResponse:
     try:
         push_subscriptions.remove_subscription(
-            request.user.pk, converters.parse_key(request.POST.get("browser"))
+            request.user.pk, RowKeyForm(request.POST, "browser").read_key()
         )
     except UnknownSubscription as error:
         return _redirect_with_error(request, str(error))

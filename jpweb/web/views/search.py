@@ -14,7 +14,7 @@ from jpweb.store.search import conversation_groups, query_parser, saved_searches
 from jpweb.store.search import engine as searching
 from jpweb.store.search import indexer as indexed
 from jpweb.web import access, converters, display_text, notice_text, transcript
-from jpweb.web.forms.fields import find_problem
+from jpweb.web.forms.fields import RowKeyForm, find_problem
 from jpweb.web.forms.filters.search_filters import SearchFilterForm
 from jpweb.web.forms.saved_searches import SavedSearchForm
 from jpweb.web.security import rate_limits, read_recording
@@ -85,7 +85,7 @@ def save_search(request: Request) -> HttpResponse:
 @access.signed_in
 def delete_search(request: Request) -> HttpResponse:
     """Delete one of the person's saved searches."""
-    key = converters.parse_key(request.POST.get("search"))
+    key = RowKeyForm(request.POST, "search").read_key()
     if saved_searches.delete_saved(request.user.pk, key):
         messages.success(request, notice_text.SEARCH_DELETED)
     else:

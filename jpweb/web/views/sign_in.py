@@ -16,6 +16,7 @@ from jpweb.store import accounts
 from jpweb.store.errors import CodeRequired, InvalidLink
 from jpweb.store.people.sessions import hash_key
 from jpweb.web import access, notice_text
+from jpweb.web.forms.identity_forms import CodeForm
 from jpweb.web.security import (
     browser_sessions,
     cache_headers,
@@ -44,7 +45,7 @@ async def sign_in(request: HttpRequest) -> HttpResponse:
 
 @sensitive_variables("code")
 def _use_sign_in_link(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
-    code = browser_sessions.read_code(request.POST.get("code", ""))
+    code = browser_sessions.read_code(CodeForm(request.POST).read_code())
     next_url = sign_in_page.find_next_url(request)
     try:
         link = accounts.use_link(code)

@@ -24,6 +24,7 @@ from jpweb.web import (
     transcript,
 )
 from jpweb.web.forms.conversation_forms import CommentForm
+from jpweb.web.forms.fields import RowKeyForm
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -117,7 +118,7 @@ def list_mentions(request: Request) -> HttpResponse:
 @access.signed_in
 def mark_mentions_seen(request: Request) -> HttpResponse:
     """Mark the person's mentions as seen, up to the newest one that their page showed."""
-    newest_id = converters.parse_key(request.POST.get("newest"))
+    newest_id = RowKeyForm(request.POST, "newest").read_key()
     mentions.mark_seen(request.user.pk, newest_id)
     return redirect("mentions")
 

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_POST
 
 from jpweb.store.choices import Role
 from jpweb.store.search import saved_searches
-from jpweb.web import access, converters, notice_text
-from jpweb.web.forms.fields import find_problem
+from jpweb.web import access, notice_text
+from jpweb.web.forms.fields import RowKeyForm, find_problem
 from jpweb.web.forms.saved_searches import SavedViewForm
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def save_view(request: Request) -> HttpResponse:
 @access.any_workspace(Role.AUDITOR)
 def delete_view(request: Request) -> HttpResponse:
     """Delete one of the person's saved views."""
-    key = converters.parse_key(request.POST.get("view"))
+    key = RowKeyForm(request.POST, "view").read_key()
     if saved_searches.delete_saved(request.user.pk, key):
         messages.success(request, notice_text.VIEW_DELETED)
     else:

@@ -13,7 +13,8 @@ from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.errors import LastOwner, MembershipEnded, NameTaken
 from jpweb.store.people import group_members
-from jpweb.web import access, converters, notice_text
+from jpweb.web import access, notice_text
+from jpweb.web.forms.fields import RowKeyForm
 from jpweb.web.security import browser_sessions, security_log
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def leave_group(request: Request) -> HttpResponse:
 
 def _find_group_member(request: Request) -> GroupMember | None:
     """Return the person's row in the group of the form; tell them where they have none."""
-    key = converters.parse_key(request.POST.get("group"))
+    key = RowKeyForm(request.POST, "group").read_key()
     group_member = group_members.list_group_members_of(request.user.pk).filter(group_id=key).first()
     if group_member is None:
         messages.error(request, group_members.NO_LONGER_IN_GROUP)

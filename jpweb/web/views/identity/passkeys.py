@@ -19,7 +19,9 @@ from jpweb.store.errors import PasskeyRefused
 from jpweb.store.people import passkeys
 from jpweb.store.people.identities import Credential
 from jpweb.store.people.sessions import MAKER_KEY, OWN_KEY
-from jpweb.web import access, converters, notice_text
+from jpweb.web import access, notice_text
+from jpweb.web.forms.fields import RowKeyForm
+from jpweb.web.forms.identity_forms import PasskeyForm
 from jpweb.web.security import (
     browser_names,
     browser_sessions,
@@ -50,12 +52,12 @@ def add_passkey(request: Request) -> HttpResponse:
     """Add the passkey that an authenticator made."""
     from jpweb.web.security import webauthn  # noqa: PLC0415  as above
 
-    name = request.POST.get("name", "").strip()[: passkeys.MAX_NAME_CHARACTERS]
+    name, reply = PasskeyForm(request.POST).read_values()
     name = name or browser_names.describe_browser(request.headers.get("User-Agent", ""))
     name = name or notice_text.PASSKEY_DEFAULT_NAME
     is_own, maker_id = bool(request.session.get(OWN_KEY)), request.session.get(MAKER_KEY)
     try:
-        credential = webauthn.finish_adding(request, request.POST.get("credential", ""))
+        credential = webauthn.finish_adding(request, reply)
         passkey = passkeys.add_passkey(
             request.user, credential, name, is_own=is_own, maker_id=maker_id
         )
@@ -74,7 +76,7 @@ def add_passkey(request: Request) -> HttpResponse:
 @access.signed_in
 def remove_passkey(request: Request) -> HttpResponse:
     """Remove a passkey of the person; sign-ins go on."""
-    key = converters.parse_key(request.POST.get("passkey"))
+    key = RowKeyForm(request.POST, "passkey").read_key()
     name = passkeys.remove_passkey(request.user, key)
     if name is None:
         messages.error(request, notice_text.PASSKEY_MISSING)
@@ -113,8 +115,9 @@ async def sign_in(request: HttpRequest) -> HttpResponse:
 def _sign_in(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
     from jpweb.web.security import webauthn  # noqa: PLC0415  as above
 
+    _, reply = PasskeyForm(request.POST).read_values()
     try:
-        passkey, sign_count = webauthn.finish_sign_in(request, request.POST.get("credential", ""))
+        passkey, sign_count = webauthn.finish_sign_in(request, reply)
     except webauthn.InvalidReply as error:
         return _refuse(request, cause=str(error.__cause__ or error)), []
     if not passkeys.record_use(passkey, sign_count):

@@ -20,6 +20,7 @@ from jpweb.store.ledger.entries import Actor
 from jpweb.store.people import second_factors, totp
 from jpweb.store.people.sessions import OWN_KEY
 from jpweb.web import access, display_text, notice_text
+from jpweb.web.forms.identity_forms import CodeForm
 from jpweb.web.security import browser_sessions, rate_limits, security_log, sign_in_page
 from jpweb.web.views.identity import qr_codes
 
@@ -116,8 +117,9 @@ def _confirm_setup(request: Request) -> tuple[HttpResponse, list[str]]:
     if secret is None:
         return redirect("second-factor"), []
     session_key = request.session.session_key
+    code = CodeForm(request.POST).read_code()
     factor = accounts.turn_on_second_factor(
-        request.user, request.POST.get("code", ""), is_own=is_own, session_key=session_key
+        request.user, code, is_own=is_own, session_key=session_key
     )
     if factor is None:
         return _render_page(request, secret=secret, problem=notice_text.SETUP_CODE_WRONG), []
@@ -151,7 +153,7 @@ def _enter_code(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
 def _use_code(
     request: HttpRequest, entry: CodeEntry, person: Person
 ) -> tuple[HttpResponse, list[str]]:
-    check = second_factors.check_code(person.pk, request.POST.get("code", ""))
+    check = second_factors.check_code(person.pk, CodeForm(request.POST).read_code())
     if not check.method:
         factor = second_factors.find_factor(person.pk)
         page = _render_entry(request, factor, notice_text.CODE_WRONG, status=403)
@@ -185,7 +187,7 @@ def _render_entry(
 
 def _check_own_code(request: Request) -> str:
     """Use the code of a form of the signed-in person; return what is wrong with it."""
-    check = second_factors.check_code(request.user.pk, request.POST.get("code", ""))
+    check = second_factors.check_code(request.user.pk, CodeForm(request.POST).read_code())
     if check.method:
         return ""
     security_log.log_event(_CODE_REFUSED, request, **_make_log_fields(request.user, check))

@@ -20,6 +20,7 @@ from jpweb.store.ledger.entries import Actor
 from jpweb.store.workspace_config.trust import TrustState
 from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms import trust_form
+from jpweb.web.forms.trust_form import TrustForm
 from jpweb.web.security import security_log
 
 if TYPE_CHECKING:
@@ -74,21 +75,20 @@ def show_configuration(request: Request, conversation: Conversation) -> HttpResp
 @access.conversation(Role.OWNER)
 def change_trust(request: Request, conversation: Conversation) -> HttpResponse:
     """Trust what the next turn would run, or withdraw that, in this conversation alone."""
-    values = request.POST.getlist("item")
+    form = TrustForm(request.POST)
     is_withdrawn = request.POST.get("action") == "withdraw"
     try:
         if is_withdrawn:
-            keys = [trust_form.parse_form_value(value) for value in values]
             actor = Actor.from_person(request.user)
-            conversation_config.withdraw_trust(conversation, keys, actor)
+            conversation_config.withdraw_trust(conversation, form.list_entries(), actor)
         else:
             config = conversation_config.load_conversation_config(conversation)
-            requests = trust_form.read_requests(values, config.trust_statuses)
+            requests = trust_form.read_requests(form.list_values(), config.trust_statuses)
             conversation_config.grant_trust(conversation, requests, request.user)
     except StoreError as error:
         messages.error(request, str(error))
     else:
-        names = [trust_form.parse_form_value(value)[1] for value in values]
+        names = [name for _, name in form.list_entries()]
         event = "trust withdrawn" if is_withdrawn else "trust given"
         security_log.log_event(event, request, conversation=conversation.pk, items=names)
         text = notice_text.TRUST_WITHDRAWN if is_withdrawn else notice_text.TRUST_GIVEN_THERE

@@ -16,7 +16,8 @@ from jpweb.store.choices import Role
 from jpweb.store.errors import InvalidName, LastOwner, NameTaken, UnmanagedGroup
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.people import group_members, groups
-from jpweb.web import access, converters, notice_text
+from jpweb.web import access, notice_text
+from jpweb.web.forms.fields import RowKeyForm
 from jpweb.web.forms.memberships import GroupForm, OptionalRoleForm
 from jpweb.web.security import security_log
 
@@ -75,7 +76,8 @@ async def add_person(request: Request, summary: GroupSummary) -> HttpResponse:
 def _add_person(request: Request, summary: GroupSummary) -> list[str]:
     group = summary.group
     candidates = group_members.list_candidates(group, request.user.pk)
-    person = candidates.filter(pk=converters.parse_key(request.POST.get("person"))).first()
+    key = RowKeyForm(request.POST, "person").read_key()
+    person = candidates.filter(pk=key).first()
     if person is None:
         messages.error(request, notice_text.GROUP_PERSON_REQUIRED)
         return []
@@ -94,7 +96,7 @@ def _add_person(request: Request, summary: GroupSummary) -> list[str]:
 @require_POST
 @access.managed_group
 def remove_person(request: Request, summary: GroupSummary) -> HttpResponse:
-    group, key = summary.group, converters.parse_key(request.POST.get("person"))
+    group, key = summary.group, RowKeyForm(request.POST, "person").read_key()
     people = (member.person for member in summary.members)
     person = next((person for person in people if person.pk == key), None)
     if person is None:
@@ -135,7 +137,7 @@ async def choose_role(request: Request, workspace: Workspace) -> HttpResponse:
 
 
 def _choose_role(request: Request, workspace: Workspace) -> tuple[HttpResponse, list[str]]:
-    key = converters.parse_key(request.POST.get("group"))
+    key = RowKeyForm(request.POST, "group").read_key()
     summary = groups.get_managed(key, request.user.pk)
     form = OptionalRoleForm(request.POST)
     if summary is None or not form.is_valid():
@@ -173,7 +175,7 @@ def _choose_notice(group_id: int, workspace_id: int) -> str:
 @access.workspace(Role.OWNER)
 def take_role(request: Request, workspace: Workspace) -> HttpResponse:
     """Take a group out of the workspace, also one whose other workspaces the owner has not."""
-    key = converters.parse_key(request.POST.get("group"))
+    key = RowKeyForm(request.POST, "group").read_key()
     group_role = groups.list_roles(workspace.pk).filter(group_id=key).first()
     if group_role is None:
         messages.error(request, notice_text.GROUP_UNKNOWN)

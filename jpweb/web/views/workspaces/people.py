@@ -26,8 +26,8 @@ from jpweb.store.errors import (
 from jpweb.store.jp_files import attachments, pass_progress, silo_bindings
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.people import groups, invitations
-from jpweb.web import access, converters, display_text, notice_text
-from jpweb.web.forms.fields import find_problem
+from jpweb.web import access, display_text, notice_text
+from jpweb.web.forms.fields import RowKeyForm, find_problem
 from jpweb.web.forms.memberships import InvitationForm, RoleForm
 from jpweb.web.forms.settings_forms import WritePolicyForm
 from jpweb.web.security import browser_sessions, security_log
@@ -106,7 +106,7 @@ def invite_member(request: Request, workspace: Workspace) -> HttpResponse:
 @access.workspace(Role.OWNER)
 def withdraw_invitation(request: Request, workspace: Workspace) -> HttpResponse:
     """Withdraw an invitation that was not accepted yet."""
-    key = converters.parse_key(request.POST.get("invitation"))
+    key = RowKeyForm(request.POST, "invitation").read_key()
     actor = Actor.from_person(request.user)
     name = invitations.withdraw_invitation(workspace.pk, key, actor)
     if name is None:

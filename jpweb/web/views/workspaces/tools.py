@@ -22,6 +22,7 @@ from jpweb.store.workspace_config.trust import TrustState
 from jpweb.web import access, display_text, notice_text
 from jpweb.web.forms import trust_form
 from jpweb.web.forms.settings_forms import OverridesForm
+from jpweb.web.forms.trust_form import TrustForm
 from jpweb.web.security import security_log
 
 if TYPE_CHECKING:
@@ -38,9 +39,8 @@ def show_tools(request: Request, workspace: Workspace) -> HttpResponse:
 @access.workspace(Role.OWNER)
 def give_trust(request: Request, workspace: Workspace) -> HttpResponse:
     """Trust the entries that the form showed, except those that have changed since."""
-    requests = trust_form.read_requests(
-        request.POST.getlist("item"), configuration.load_workspace_config(workspace).trust_statuses
-    )
+    statuses = configuration.load_workspace_config(workspace).trust_statuses
+    requests = trust_form.read_requests(TrustForm(request.POST).list_values(), statuses)
     try:
         configuration.grant_trust(workspace, requests, request.user)
         _log_trust(request, workspace, "trust given", [name for _, name, _ in requests])
@@ -54,7 +54,7 @@ def give_trust(request: Request, workspace: Workspace) -> HttpResponse:
 @require_POST
 @access.workspace(Role.OWNER)
 def withdraw_trust(request: Request, workspace: Workspace) -> HttpResponse:
-    requests = [trust_form.parse_form_value(value) for value in request.POST.getlist("item")]
+    requests = TrustForm(request.POST).list_entries()
     configuration.withdraw_trust(workspace, requests, Actor.from_person(request.user))
     _log_trust(request, workspace, "trust withdrawn", [name for _, name in requests])
     names = trust_form.join_names(name for _, name in requests)
