@@ -28,6 +28,8 @@ from jpweb.store.jp_files.reader import ParsedConversation
 from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace, Refusals
 from jpweb.store.models import Conversation, Workspace
 from jpweb.store.people import names
+from jpweb.store.sql import compiled_write
+from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream.stats import StreamStats, count_noun, count_stream
 
 DEMO_PATH = Path(__file__).parent / "demo"
@@ -36,6 +38,11 @@ _RESOLVED_DEMO = directory_handles.resolve_path(DEMO_PATH)
 DEMO_ROOT = "demo"
 #: Columns whose change makes a mirror pass read a conversation again.
 _COMPARED_COLUMNS = ("fingerprint", "archived", "source")
+
+_find_by_root = CompiledQuery(lambda roots: Workspace.objects.filter(root__in=roots))
+_find_other_names = CompiledQuery(
+    lambda excluded_names: Workspace.objects.exclude(name__in=excluded_names).values_list("name")
+)
 
 
 @dataclass(slots=True)
@@ -99,9 +106,7 @@ def mirror_workspace(
     report = MirrorReport()
     find = workspace.find_workspace_at if is_root else workspace.find_workspace
     disk_workspace = find(path)
-    existing_row = next(
-        iter(Workspace.objects.filter(root=_get_database_root(disk_workspace))[:1]), None
-    )
+    existing_row = find_row(disk_workspace)
     bound_id = (
         existing_row.copies_id
         if existing_row
@@ -109,7 +114,7 @@ def mirror_workspace(
         if silo_bindings.can_bind(disk_workspace)
         else ""
     )
-    disk_workspace = workspace.find_workspace_at(disk_workspace.root, bound_id)
+    disk_workspace = workspace.bind_silo(disk_workspace, bound_id)
     report.problems += filter(
         None,
         (*disk_workspace.notes, db_text.clean_text(silo_bindings.describe_unbound(disk_workspace))),
@@ -233,8 +238,10 @@ def _get_or_create_row(
     matching = Workspace.objects.filter(root=root)
     if workspace_row is None:
         _check_name(values["name"])
+        workspace_row = Workspace(root=root, copies_id=bound_id, **values)
         with suppress(IntegrityError), transaction.atomic():  # another pass may insert it
-            return Workspace.objects.create(root=root, copies_id=bound_id, **values), True
+            compiled_write.insert_row(workspace_row)
+            return workspace_row, True
     elif (workspace_row.jp_id, workspace_row.name) == (
         values["jp_id"],
         values.get("name", workspace_row.name),
@@ -246,7 +253,7 @@ def _get_or_create_row(
 
 def _check_name(name: str) -> None:
     """Raise InvalidName for a new workspace whose name imitates another's."""
-    existing_names = Workspace.objects.exclude(name=name).values_list("name", flat=True)
+    existing_names = [existing_name for (existing_name,) in _find_other_names([name])]
     try:
         names.check_unlike(names.check_name(name), existing_names)
     except InvalidName as error:
@@ -313,7 +320,7 @@ def iterate_stats(workspace_row: Workspace) -> Iterator[tuple[Conversation, Stre
 
 def find_row(disk_workspace: DiskWorkspace) -> Workspace | None:
     """Return the row of a workspace on disk, or None."""
-    return Workspace.objects.filter(root=_get_database_root(disk_workspace)).first()
+    return next(iter(_find_by_root([_get_database_root(disk_workspace)])), None)
 
 
 def register_workspace(disk_workspace: DiskWorkspace, name: str) -> tuple[Workspace, bool]:

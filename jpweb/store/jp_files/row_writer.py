@@ -26,6 +26,7 @@ from jpweb.store.jp_files.redacted_elements import NO_TEXTS, RedactedTexts
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.masking import redacted_titles
 from jpweb.store.models import Conversation, Workspace
+from jpweb.store.sql import compiled_write
 from jpweb.store.suspected_secrets import derived_masks
 
 #: Entries and characters of one batch (a transaction): from 0.03 s, for the smallest entries, to a
@@ -102,7 +103,7 @@ def _copy_in_batches(
         conversation.last_activity = stream.last_time or _get_last_activity(
             disk_conversation, parsed
         )
-        conversation.save()
+        _save_row(conversation)
     for start, end in _iterate_batch_bounds(stream.stream_rows.entries, equal_entries):
         with transaction.atomic():
             _check_unchanged(conversation)
@@ -149,7 +150,7 @@ def _copy_at_once(
     if stream is None:
         if not is_new:
             derived_masks.mask_title(conversation)
-        conversation.save()
+        _save_row(conversation)
         return CopyResult(conversation.pk)
     if not is_new:
         stream = _hide_content(conversation, stream, redacted_texts)
@@ -157,7 +158,7 @@ def _copy_at_once(
     conversation.last_activity = stream.last_time or _get_last_activity(disk_conversation, parsed)
     journal.set_counts(conversation, stream.stream_rows)
     revision = conversation.revision
-    conversation.save()
+    _save_row(conversation)
     event_count = journal.replace_rows(conversation, stream.stream_rows, is_new=is_new)
     states = inquiries.replace_rows(conversation, stream.inquiries, is_new=is_new)
     if conversation.revision != revision:
@@ -283,6 +284,14 @@ def _make_row(
     conversation.fingerprint = _choose_fingerprint(disk_conversation, parsed)
     conversation.needs_indexing = True
     return conversation
+
+
+def _save_row(conversation: Conversation) -> None:
+    """Write every column of the row, which is inserted where it is new."""
+    if conversation.pk is None:
+        compiled_write.insert_row(conversation)
+    else:
+        conversation.save()
 
 
 def _choose_fingerprint(disk_conversation: DiskConversation, parsed: ParsedConversation) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from django.db import transaction
+from django.db.models import Q
 
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import NoWorkspace, StoreError
@@ -17,11 +18,20 @@ from jpweb.store.jp_files import silo, workspace
 from jpweb.store.jp_files.workspace import DiskWorkspace
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Membership, Person, Workspace
+from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: Why a pass leaves rows that it would have changed or marked as deleted.
 MISSING_SILO_TEXT = (
     "The user-local copies, which were read before, are not there: nothing counts as deleted, nor "
     "do older copies. Run jpweb as the user of jp, or set JP_USER_DATA_DIR."
+)
+
+_find_claims = CompiledQuery(
+    lambda jp_ids, excluded_roots: (
+        Workspace.objects.filter(Q(jp_id__in=jp_ids) | Q(copies_id__in=jp_ids))
+        .exclude(root__in=excluded_roots)
+        .values_list("pk")[:1]
+    )
 )
 
 
@@ -51,10 +61,7 @@ def find_writable(workspace_row: Workspace) -> DiskWorkspace:
 
 def can_bind(disk_workspace: DiskWorkspace) -> bool:
     """Tell whether a new root may be bound to the silo of its id."""
-    claiming_rows = Workspace.objects.filter(jp_id=disk_workspace.jp_id) | Workspace.objects.filter(
-        copies_id=disk_workspace.jp_id
-    )
-    if claiming_rows.exclude(root=str(disk_workspace.root)).exists():
+    if _find_claims([disk_workspace.jp_id], [str(disk_workspace.root)]):
         return False
     return disk_workspace.unbound_silo is None or not silo.is_linked_elsewhere(
         disk_workspace.unbound_silo, disk_workspace.root
