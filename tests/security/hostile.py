@@ -147,6 +147,8 @@ def make_configurations(outside_folder: Path) -> Mapping[str, Callable[[Path], N
         "arrays": write("a = " + "[" * 50_000),
         "inline tables": write("a = " + "{a = " * 20_000),
         "values": write("a = [" + "1," * 100_000 + "]"),
+        "unterminated strings": write('\\"""\n' * 50_000),
+        "unterminated escapes": write('"' + '\\"' * 120_000),
         "size": write("#" * (1 << 20)),
         "patterns": write(f"extends = {json.dumps(['**/*'] * 20_000)}"),
         "nested globs": write(f"extends = {json.dumps(['/'.join(['**', '*'] * 200)])}"),

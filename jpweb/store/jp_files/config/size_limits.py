@@ -25,12 +25,13 @@ MAX_DEPTH = 64
 #: Keys and items of one file, and of all files together.
 MAX_VALUES, MAX_TOTAL_VALUES = 20_000, 40_000
 
-#: Strings and comments of TOML; text after an unterminated one is an error to any parser.
+#: Strings and comments of TOML. An unterminated string is an error to any parser: it ends with the
+#: text, so that each character is read once.
 _TOKEN_PATTERN = re.compile(
-    r'"""(?:[^\\]|\\.)*?"""(?:"{0,2})'
-    r"|'''.*?'''(?:'{0,2})"
-    r'|"(?:[^"\\\n]|\\.)*"'
-    r"|'[^'\n]*'"
+    r'"""(?:[^\\]|\\.)*?(?:"""(?:"{0,2})|\\?\Z)'
+    r"|'''.*?(?:'''(?:'{0,2})|\Z)"
+    r'|"(?:[^"\\\n]|\\.)*(?:"|.*)'
+    r"|'[^'\n]*(?:'|.*)"
     r"|#[^\n]*",
     re.DOTALL,
 )
@@ -42,7 +43,7 @@ def check_depth(name: str, text: str) -> None:
 
     Parsing it would cost too much time and memory.
     """
-    stripped = _TOKEN_PATTERN.sub(lambda token: "" if token[0].startswith("#") else "s", text)
+    stripped = strip_tokens(text)
     levels = dots = 0
     for match in _MARK_PATTERN.finditer(stripped):
         mark = match[0]
@@ -55,3 +56,8 @@ def check_depth(name: str, text: str) -> None:
             raise InvalidConfigFile(
                 f"{name}: nested too deep to be read; {MAX_DEPTH} levels are the most."
             )
+
+
+def strip_tokens(text: str) -> str:
+    """Return a TOML text without comments, each string as one letter; no quotation mark is left."""
+    return _TOKEN_PATTERN.sub(lambda token: "" if token[0].startswith("#") else "s", text)

@@ -10,6 +10,8 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files.config import size_limits, toml_parser, toml_process
@@ -139,6 +141,23 @@ def test_check_depth_refuses_deep_nesting(text: str):
 )
 def test_check_depth_accepts_shallow_text_with_many_brackets(text: str):
     size_limits.check_depth("x", text)
+
+
+@given(st.text(alphabet="\"'\\\n#[a", max_size=40))
+@example('\\"""\n' * 20)
+@example('"' + '\\"' * 20)
+@example('"""\\')
+@example("'''a")
+def test_strip_tokens_scans_no_string_twice(text: str):
+    """A quotation mark that is left is one from which a string was looked for in vain."""
+    assert set(size_limits.strip_tokens(text)).isdisjoint("\"'")
+
+
+@pytest.mark.parametrize(
+    "text", ['\\"""\n' * 50_000, '"' + '\\"' * 120_000], ids=["lines", "escapes"]
+)
+def test_unterminated_strings_are_refused_by_the_parser(text: str):
+    assert get_refusal(text).startswith("x: not TOML: ")
 
 
 def test_parse_all_bounds_the_values_of_all_files(monkeypatch: pytest.MonkeyPatch):
