@@ -153,6 +153,10 @@ def make_configurations(outside_folder: Path) -> Mapping[str, Callable[[Path], N
         "patterns": write(f"extends = {json.dumps(['**/*'] * 20_000)}"),
         "nested globs": write(f"extends = {json.dumps(['/'.join(['**', '*'] * 200)])}"),
         "json": write('{"a": ' + "[" * 50_000, "config.d/x.json"),
+        "aliases": write(f"a: &x {'y' * 100_000}\nb: [{'*x, ' * 1_800}]", "config.d/x.yaml"),
+        "aliases of numbers": write(
+            f"a: &x 0x{'f' * 3_500}\nb: [{'*x, ' * 15_000}]", "config.d/x.yaml"
+        ),
         "linked file": lambda home: (home / "config.toml").symlink_to(
             outside_folder / "secret.toml"
         ),

@@ -25,7 +25,7 @@ from jpweb.store.jp_files.config import size_limits, toml_process
 #: Limits of a subprocess: seconds of CPU time and of wall time, and bytes of memory.
 MAX_CPU_SECONDS, MAX_WALL_SECONDS, MAX_MEMORY_BYTES = 5, 30, 512 * 1024 * 1024
 MAX_PROCESSES = 2
-#: Bytes of the texts whose results are cached.
+#: Bytes of the texts and of the JSON of their results that are cached.
 MAX_CACHED_BYTES = 4 * 1024 * 1024
 #: The folder in which the subprocess finds PyYAML.
 _PACKAGES_FOLDER = str(Path(getattr(find_spec("yaml"), "origin", None) or "").parents[1])
@@ -125,7 +125,10 @@ def _parse_new(missing: dict[bytes, ConfigText]) -> dict[bytes, _ParseResult]:
 
 
 def _run_parser(texts: list[tuple[str, str]]) -> list[bytes]:
-    """Return the lines that the process printed before it ended, or was killed."""
+    """Return the lines that the process printed before it ended, or was killed.
+
+    The process bounds what it prints by the sizes of the texts.
+    """
     limits = {
         "bytes": MAX_MEMORY_BYTES,
         "seconds": MAX_CPU_SECONDS,
@@ -159,7 +162,7 @@ def _parse_line(text: ConfigText, line: bytes) -> _ParseResult:
         return _ParseResult({}, _too_expensive_text(), len(text.text))
     values = db_text.clean_json(result.get("values", {}))
     problem = db_text.clean_text(result.get("problem", ""))
-    return _ParseResult(values, problem, len(text.text), result.get("count", 0))
+    return _ParseResult(values, problem, len(text.text) + len(line), result.get("count", 0))
 
 
 def _too_expensive_text() -> str:

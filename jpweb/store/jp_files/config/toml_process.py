@@ -31,6 +31,9 @@ def parse_text(suffix: str, text: str, max_levels: int, max_values: int) -> dict
     if not isinstance(values, dict):
         return {"problem": f"it is not a {kind} {'object' if kind == 'JSON' else 'table'}."}
     problem, count = check_limits(values, max_levels, max_values)
+    max_characters = FREE_CHARACTERS + CHARACTER_RATIO * len(text)
+    if not problem and count_characters(values) > max_characters:
+        problem = f"its values have more than {max_characters:,} characters."
     if not problem and kind == "YAML":
         problem = _find_foreign_value(values)
     return {"problem": problem} if problem else {"values": values, "count": count}
@@ -65,8 +68,13 @@ def _find_foreign_value(values: Any) -> str:
 
 
 _BYTE_ORDER_MARK = "\ufeff"
+#: Characters that the values of any text may have, and those for each character of the text. Only
+#: YAML's aliases exceed that of a text itself: 107 KB made 180 MB of JSON.
+FREE_CHARACTERS, CHARACTER_RATIO = 8 * 1024, 2
 #: A string or a comment of JSON with comments.
 _JSON_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+#: What JSON writes as an object or array; YAML's pairs are tuples.
+_CONTAINERS = (dict, list, tuple)
 _PARSERS: dict[str, tuple[str, Callable[[str], Any]]] = {
     ".toml": ("TOML", tomllib.loads),
     ".json": ("JSON", _load_json),
@@ -82,14 +90,29 @@ def check_limits(values: Any, max_levels: int, max_values: int) -> tuple[str, in
     for _ in range(max_levels + 1):
         nested: list[Any] = []
         for value in containers:
+            count += len(value)
+            if count > max_values:
+                return f"it has more than {max_values:,} keys and items.", count
             nested += value.values() if isinstance(value, dict) else value
-        count += len(nested)
-        if count > max_values:
-            return f"it has more than {max_values:,} keys and items.", count
-        containers = [value for value in nested if isinstance(value, dict | list)]
+        containers = [value for value in nested if isinstance(value, _CONTAINERS)]
         if not containers:
             return "", count
     return f"nested too deep to be read; {max_levels} levels are the most.", count
+
+
+def count_characters(values: Any) -> int:
+    """Return about how many characters keys, strings and whole numbers have as JSON."""
+    pending, count = [values], 0
+    while pending:
+        value = pending.pop()
+        if isinstance(value, _CONTAINERS):
+            pending += value
+            pending += value.values() if isinstance(value, dict) else ()
+        elif isinstance(value, str):
+            count += len(value)
+        elif isinstance(value, int):
+            count += value.bit_length() // 3
+    return count
 
 
 def _encode_date(value: Any) -> str:

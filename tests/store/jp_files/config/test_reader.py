@@ -117,6 +117,19 @@ def test_the_first_main_file_is_read_and_others_are_noted(root: Path):
             ),
             "it has more than",
         ),
+        (
+            "a0: &a0 !!pairs [{x: 1}]\n"
+            + "\n".join(
+                f"a{n}: &a{n} !!pairs [{{x: *a{n - 1}}}, {{x: *a{n - 1}}}]" for n in range(1, 25)
+            ),
+            "it has more than 20,000 keys and items",
+        ),
+        (
+            f"a: &x {'y' * 10_000}\nb: [{'*x, ' * 18}]",
+            "its values have more than 28,360 characters",
+        ),
+        (f"? &x {'y' * 10_000}\n: 1\nb: [{'{*x : 1}, ' * 18}]", "its values have more than"),
+        (f"a: &x 0x{'f' * 3_500}\nb: [{'*x, ' * 10_000}]", "its values have more than"),
     ],
 )
 def test_hostile_yaml_is_refused_by_name(root: Path, text: str, problem: str):

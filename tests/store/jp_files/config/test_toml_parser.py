@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -100,7 +101,8 @@ def test_parse_without_room_for_a_process_is_refused(monkeypatch: pytest.MonkeyP
 def test_parse_forgets_the_oldest_results(
     parser_inputs: list[Any], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(toml_parser, "MAX_CACHED_BYTES", 12)
+    text_and_line = 'a = 1{"values": {"a": 1}, "count": 1}\n'
+    monkeypatch.setattr(toml_parser, "MAX_CACHED_BYTES", 2 * len(text_and_line))
     for text in ("a = 1", "b = 1", "a = 1", "c = 1", "a = 1", "b = 1"):
         parse_toml("x", text)
     assert len(parser_inputs) == 4
@@ -189,6 +191,24 @@ def test_parser_measures_every_level():
     assert toml_process.check_limits({"a": [{"b": 1}, 2]}, 3, 4) == ("", 4)
     assert toml_process.check_limits({"a": [{"b": 1}, 2]}, 3, 3)[0].startswith("it has more than 3")
     assert toml_process.check_limits({"a": [{"b": 1}, 2]}, 1, 4)[0].startswith("nested too deep")
+
+
+def test_parser_counts_characters_of_keys_texts_and_numbers():
+    assert toml_process.count_characters({"ab": ["cde", 8**4, True, None, 1.5], "f": ("g",)}) == 11
+
+
+def test_parser_refuses_many_values_before_it_gathers_them():
+    class Large(list[int]):
+        """A list that says how long it is, and is not read."""
+
+        def __len__(self) -> int:
+            return 10**9
+
+        def __iter__(self) -> Iterator[int]:
+            raise AssertionError
+
+    problem, count = toml_process.check_limits({"a": Large()}, 9, 9)
+    assert (problem, count) == ("it has more than 9 keys and items.", 10**9 + 1)
 
 
 def test_parser_reads_both_kinds():
