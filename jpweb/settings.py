@@ -91,7 +91,7 @@ def _make_data_dir_error(error: OSError) -> ImproperlyConfigured:
     return ImproperlyConfigured(f"JPWEB_DATA cannot be used: {error.filename}: {error.strerror}.")
 
 
-# Statements by ``JPWEB_SYNC``. The sync of macOS ends in the disk's own cache without ``fullfsync``.
+# Statements by ``JPWEB_SYNC``. Without ``fullfsync`` the sync of macOS ends in the disk's cache.
 _SYNC_PRAGMAS = {
     "full": "PRAGMA synchronous=FULL; PRAGMA fullfsync=ON; PRAGMA checkpoint_fullfsync=ON;",
     "normal": "PRAGMA synchronous=NORMAL;",

@@ -27,6 +27,7 @@ their own on a background thread, one such batch at a time, so that it delays no
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -56,8 +57,7 @@ from jpweb.web.websocket.pending_sends import ConversationSend, UpdatesByPage
 from jpweb.web.websocket.pending_updates import PendingUpdates
 from jpweb.web.websocket.protocol import PageState, Subscription
 
-#: Seconds for which a conversation batch waits at most for a pause of the database threads, so that
-#: the entries that a turn appends together are one update.
+#: Longest wait of a conversation batch for a pause: what a turn appends together is one update.
 MAX_COALESCE_SECONDS = 0.05
 #: Flow control of a socket whose server passes none in the scope; it never pauses.
 _NO_BACKPRESSURE = FlowControl()
@@ -239,12 +239,10 @@ async def _send_updates(sends: list[ConversationSend], updates: UpdatesByPage) -
                 socket.schedule_updates()
 
 
-async def _await_pause() -> None:
-    await thread_use.wait_until_quiet(MAX_COALESCE_SECONDS)
-
-
 conversation_batches: BatchRunner[int, LiveUpdateConsumer] = BatchRunner(
-    _send_conversation, LiveUpdateConsumer.on_update_error, _await_pause
+    _send_conversation,
+    LiveUpdateConsumer.on_update_error,
+    partial(thread_use.wait_until_quiet, MAX_COALESCE_SECONDS),
 )
 #: Costly batches are keyed by the hash of the page's state, which equal pages share.
 costly_conversation_batches: BatchRunner[tuple[int, int], LiveUpdateConsumer] = BatchRunner(
