@@ -1,4 +1,7 @@
-"""Entries of the ledger, as people may see them: those of workspaces they audit, and their own."""
+"""Entries of the ledger, as people may see them: those of workspaces they audit, and their own.
+
+Auditors also see those of the installation.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ from jpweb.store.ledger import entry_macs, identifier_match, sealing, signing
 from jpweb.store.models import Conversation, LedgerEntry, Membership, Person, Workspace
 
 PAGE_ENTRIES = 100
+#: Acts of the operator and of jpweb itself that belong to no workspace.
+_INSTALLATION_ACTS = (Act.EXPORTED, Act.RESTORED, Act.PURGED)
 #: Entries of one query of a ledger file.
 _BATCH_ENTRIES = 500
 
@@ -298,5 +303,12 @@ def _list_audited(person_id: int) -> QuerySet[Membership]:
 
 
 def _is_visible(person_id: int) -> Q:
+    """Return the condition that a person may see an entry.
+
+    Backups, restorations and purges are of the whole installation, and have no content: people who
+    audit a workspace see them.
+    """
     audited = _list_audited(person_id)
-    return Q(workspace_id__in=audited.values("workspace_id")) | Q(person_id=person_id)
+    is_own = Q(workspace_id__in=audited.values("workspace_id")) | Q(person_id=person_id)
+    is_of_installation = Q(act__in=_INSTALLATION_ACTS, workspace_id=None, person_id=None)
+    return is_own | Q(is_of_installation, Exists(audited))

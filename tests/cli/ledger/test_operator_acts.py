@@ -10,9 +10,12 @@ import pytest
 from django.core.management import call_command, get_commands
 
 from jpweb.store import bootstrap
-from jpweb.store.choices import Act
+from jpweb.store.choices import Act, Role
+from jpweb.store.ledger import listing
+from jpweb.store.ledger.entries import OPERATOR, SYSTEM, Actor, Place, record_act
+from jpweb.store.ledger.listing import LedgerFilters
 from jpweb.store.maintenance import deactivation
-from jpweb.store.models import LedgerEntry
+from jpweb.store.models import LedgerEntry, Person
 from tests import bundles
 from tests.store import making
 
@@ -77,3 +80,31 @@ def test_command_leaves_an_entry_of_the_operator(
     entries = list(LedgerEntry.objects.all())
     assert {entry.act for entry in entries} == ACTS_BY_COMMAND[name]
     assert {json.loads(entry.text)["by"]["kind"] for entry in entries} == {"operator"}
+
+
+def list_visible(who: Person) -> list[str]:
+    return [entry.act for entry in listing.list_entries(who.pk, LedgerFilters())]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_backup_and_purge_are_entries_that_auditors_see(tmp_path: Path):
+    home = making.workspace()
+    auditors = [making.person(role.name, role, home) for role in Role.list_including(Role.AUDITOR)]
+    others = [making.person("reader", Role.READER, home), making.person("outsider")]
+    call_command("backup", str(tmp_path / "backup"), stdout=io.StringIO(), stderr=io.StringIO())
+    record_act(Act.PURGED, SYSTEM, Place(), sequences="1-2")
+    record_act(Act.RESTORED, OPERATOR, Place(), file="backup", rows=7)
+    for auditor in auditors:
+        assert list_visible(auditor)[:3] == ["restored", "purged", "exported"]
+    for other in others:
+        assert not {"restored", "purged", "exported"} & set(list_visible(other))
+
+
+@pytest.mark.django_db
+def test_other_entries_without_a_workspace_stay_hidden_from_auditors():
+    auditor = making.person("auditor", Role.AUDITOR, making.workspace())
+    ben = Actor.from_person(making.person("ben"))
+    record_act(Act.EXPORTED, ben, Place(), file="personal-data.json")
+    record_act(Act.LINK_MADE, OPERATOR, Place(subject=f"person:{ben.person_id}"))
+    record_act(Act.SIGNED_IN, ben, Place())
+    assert {"exported", "link_made", "signed_in"}.isdisjoint(list_visible(auditor))
