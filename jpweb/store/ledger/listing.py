@@ -17,7 +17,7 @@ from jpweb.store import exports
 from jpweb.store.choices import Act, Role
 from jpweb.store.exports import ExportChunk
 from jpweb.store.ledger import entry_macs, identifier_match, sealing, signing
-from jpweb.store.models import Conversation, LedgerEntry, Membership, Person, Workspace
+from jpweb.store.models import Conversation, LedgerEntry, Membership, Person, Run, Workspace
 
 PAGE_ENTRIES = 100
 #: Acts of the operator and of jpweb itself that belong to no workspace.
@@ -146,7 +146,7 @@ def list_actors(person_id: int) -> dict[int, str]:
 def list_conversation_readers(
     person_id: int, before: int = 0
 ) -> tuple[list[ConversationReader], int]:
-    """Return who else opened the conversations that a person started, the latest first.
+    """Return who else opened the conversations that a person started or continued, latest first.
 
     Those of workspaces in which the person has no role any more are left out. A page begins below
     the entry ``before`` (0 for the first page); the second value is that of the next page.
@@ -166,7 +166,7 @@ def list_conversation_readers(
 
 
 def list_workspace_exporters(person_id: int) -> list[WorkspaceExporter]:
-    """Return who else exported lists of workspaces where a person started conversations.
+    """Return who else exported lists of workspaces where a person started or continued any.
 
     Such an export, as that of all questions as CSV, names no conversation: it may hold one of
     theirs. The latest come first, at most ``PAGE_ENTRIES``.
@@ -193,10 +193,20 @@ def list_workspace_exporters(person_id: int) -> list[WorkspaceExporter]:
     ]
 
 
+def has_started_any(person_id: int) -> bool:
+    """Tell whether a conversation or a turn is on record as started by a person."""
+    return _list_started(person_id).exists()
+
+
 def _list_started(person_id: int) -> QuerySet[Conversation]:
-    """Return the conversations that a person started, where they still have a role."""
+    """Return the conversations that a person started or continued, where they still have a role.
+
+    Those of jp have no starter: they are the person's who started a turn in them.
+    """
+    continued = Run.objects.filter(started_by_id=person_id).values("conversation_id")
     return Conversation.objects.filter(
-        started_by_id=person_id, workspace__memberships__person_id=person_id
+        Q(started_by_id=person_id) | Q(pk__in=continued),
+        workspace__memberships__person_id=person_id,
     )
 
 

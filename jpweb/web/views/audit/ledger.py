@@ -102,13 +102,19 @@ async def download_verifier(request: Request) -> HttpResponseBase:
 
 @access.signed_in
 def show_readers(request: Request) -> HttpResponse:
-    """Show who else opened the conversations that the person started, or exported lists of them."""
+    """Show who else opened a person's conversations, or exported lists of them.
+
+    Those are the ones that the person started, and those in which they started a turn.
+    """
+    roles = access.get_roles(request).items()
     before = converters.parse_key(request.GET.get("before", ""))
     readers, next_key = listing.list_conversation_readers(request.user.pk, before)
     context = {
         "readers": readers,
         "next_key": next_key,
         "is_later_page": before > 0,
+        "has_started_any": bool(readers) or listing.has_started_any(request.user.pk),
+        "audited_ids": {key for key, role in roles if role.includes(Role.AUDITOR)},
         "exporters": [] if before else listing.list_workspace_exporters(request.user.pk),
     }
     return render(request, "ledger/readers.html", context)

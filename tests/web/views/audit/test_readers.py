@@ -13,9 +13,13 @@ from jpweb.store.choices import Act
 from jpweb.store.ledger import listing
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Person
+from jpweb.stream.events import ChatRequest
 from tests.store import making
 from tests.web.test_access import make_address
 from tests.web.world import World
+
+#: What is said where no conversation is known as the person's: whether any was opened is not.
+NONE_STARTED = "No conversation or turn in your workspaces is on record as started by you."
 
 
 @pytest.mark.parametrize("name", ["Operator", "Former member"])
@@ -58,7 +62,35 @@ def test_starter_sees_who_read_their_conversation(
     table = page.partition("<tbody>")[2]
     assert "Reader" in table
     assert "Owner" not in table
-    assert "Nobody else" in world.client("reader").get("/account/readers").content.decode()
+    page = world.client("reader").get("/account/readers").content.decode()
+    assert NONE_STARTED in page
+    assert "Nobody else" not in page
+
+
+def test_person_who_started_a_turn_sees_who_read_its_conversation(
+    world: World, gathered_reads: Counter[read_log.ReadRecord]
+):
+    responder = world.people["responder"]
+    conversation = making.conversation(world.home, "Of jp, continued here")
+    making.mirrored_conversation(world.home, ChatRequest("Of jp alone"))
+    making.start_run(conversation, responder)
+    client = world.client("responder")
+    assert "Nobody else has opened" in client.get("/account/readers").content.decode()
+    world.client("reader").get(f"/conversations/{conversation.pk}")
+    read_log.write_reads(gathered_reads)
+    record_act(Act.EXPORTED, OPERATOR, Place(world.home.pk), file="questions.csv")
+    page = client.get("/account/readers").content.decode()
+    assert re.findall(r'data-label="Person"[^>]*>([^<]*)<', page) == ["Reader", "Operator"]
+    assert f'href="/conversations/{conversation.pk}"' in page
+    assert "/audit/ledger" not in page
+
+
+def test_auditor_gets_the_ledger_of_each_read_conversation(world: World):
+    place = Place(world.home.pk, world.conversation.pk)
+    record_act(Act.EXPORTED, OPERATOR, place, format="jp")
+    page = world.client("owner").get("/account/readers").content.decode()
+    assert f'href="/audit/ledger?conversation={world.conversation.pk}"' in page
+    assert 'href="/audit/ledger?act=read"' in page
 
 
 def test_starter_who_was_removed_sees_no_readers_of_their_conversation(
@@ -69,7 +101,8 @@ def test_starter_who_was_removed_sees_no_readers_of_their_conversation(
     world.member("owner").delete()
     page = world.client("owner").get("/account/readers").content.decode()
     assert world.conversation.title not in page
-    assert "Nobody else" in page
+    assert NONE_STARTED in page
+    assert "Nobody else" not in page
 
 
 @pytest.mark.parametrize(
