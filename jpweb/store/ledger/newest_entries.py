@@ -42,6 +42,13 @@ def list_newest(
     return recorded_entries[:limit]
 
 
+def find_entry_beyond(
+    entries: QuerySet[LedgerEntry], acts: Sequence[str], row_count: int
+) -> LedgerEntry | None:
+    """Return the newest entry that has ``row_count`` newer ones of its act, forged or not."""
+    return next(iter(_read_rows(entries, acts, 1, row_count)), None) if acts else None
+
+
 def list_unsealed_workspaces(entries: QuerySet[LedgerEntry]) -> set[int]:
     """Return the keys of the workspaces of the recorded entries that are not in the chain yet."""
     return _list_unsealed(entries, "workspace_id")
@@ -64,9 +71,11 @@ def _list_unsealed(entries: QuerySet[LedgerEntry], column: str) -> set[int]:
 
 
 def _read_rows(
-    entries: QuerySet[LedgerEntry], acts: Sequence[str], limit: int
+    entries: QuerySet[LedgerEntry], acts: Sequence[str], limit: int, offset: int = 0
 ) -> list[LedgerEntry]:
-    act_entries = entries.filter(act=_ACT_PLACEHOLDER).order_by("-at", "-id")[:limit]
+    """Return the newest ``limit`` rows, without the first ``offset`` of each act."""
+    act_entries = entries.filter(act=_ACT_PLACEHOLDER).order_by("-at", "-id")
+    act_entries = act_entries[offset : offset + limit]
     try:
         act_sql, act_params = act_entries.query.sql_with_params()
     except EmptyResultSet:

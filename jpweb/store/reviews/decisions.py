@@ -33,17 +33,25 @@ from jpweb.store.models import (
     Membership,
     Person,
 )
-from jpweb.store.sql.call_ids import build_inquiry_match
+from jpweb.store.reviews.state_counts import MAX_FILTERED_ROWS, StateCount
+from jpweb.store.sql import decision_matches, decision_places
+from jpweb.store.sql.decision_places import (
+    APPROVAL_RANK,
+    ENTRY_RANK,
+    INQUIRY_RANK,
+    DecisionCursor,
+    filter_place,
+)
 from jpweb.stream import timestamps, wire
 from jpweb.stream.events import ConversationEvent, ToolCallRequest
 
 PAGE_DECISIONS = 100
 #: Calls that ran without asking, and are left out, that a page counts.
 MAX_COUNTED_CALLS = 1000
+#: Decisions that a page counts.
+MAX_COUNTED_DECISIONS = MAX_FILTERED_ROWS
 #: Tool calls with the same id that are compared to find the one of an approval.
 _MAX_COMPARED_CALLS = 50
-#: Questions with one id, or of one tool call, whose entries are let through.
-_MAX_MATCHED_QUESTIONS = 100
 #: The acts of the decisions that the ledger alone has.
 ACTS_BY_KIND = {
     DecisionKind.RUN: (Act.CALL_DECIDED_BY_POLICY,),
@@ -61,9 +69,14 @@ ACTS_BY_KIND = {
 }  # fmt: skip
 #: The kinds of decisions about a call that a policy decides, each at most once a call.
 POLICY_KINDS = (DecisionKind.RUN, DecisionKind.UNATTENDED, DecisionKind.DELIVER)
-#: The tables in the order of ``_list_sources``.
-_RANK_BY_NAME = {"question": 0, "approval": 1}
-_ENTRY_RANK = 2
+#: The tables of rows that addresses name.
+_RANK_BY_NAME = {"question": INQUIRY_RANK, "approval": APPROVAL_RANK}
+#: The kinds of each table, in the order of ``_list_sources``.
+_KINDS_BY_RANK = (
+    {DecisionKind.QUESTION},
+    {DecisionKind.RUN, DecisionKind.DELIVER},
+    {*ACTS_BY_KIND},
+)
 _KINDS_BY_ACT = {act: kind for kind, acts in ACTS_BY_KIND.items() for act in acts}
 
 
@@ -74,7 +87,8 @@ class DecisionFilters:
     Without a ``workspace`` or ``conversation`` the demo is left out, unless ``demo`` is set or the
     person audits nothing else. ``unattended`` adds calls that ran without asking, where tool calls
     are let through. ``identifier`` is the id of an inquiry or of a tool call; it lets through the
-    decisions on them and the reviews of these questions.
+    decisions on them and the reviews of these questions. ``tool`` asked or was called. ``words``
+    have to be in the question or in what a person wrote; ``decided`` is the kind of decider.
     """
 
     kind: str = ""
@@ -84,24 +98,11 @@ class DecisionFilters:
     identifier: str = ""
     demo: bool = False
     unattended: bool = False
+    tool: str = ""
+    words: str = ""
+    decided: str = ""
     since: datetime | None = None
     until: datetime | None = None
-
-
-class _IdentifierMatch(NamedTuple):
-    """The conditions of an id on the rows of each table."""
-
-    inquiries: Q
-    approvals: Q
-    entries: Q
-
-
-class DecisionCursor(NamedTuple):
-    """The place of a row in the order: its instant, the rank of its table, its key."""
-
-    at: datetime
-    rank: int
-    key: int
 
 
 class Decision(NamedTuple):
@@ -114,7 +115,7 @@ class Decision(NamedTuple):
     @property
     def is_entry(self) -> bool:
         """Whether the row is an entry of the ledger."""
-        return self.cursor.rank == _ENTRY_RANK
+        return self.cursor.rank == ENTRY_RANK
 
 
 def list_page(
@@ -122,14 +123,14 @@ def list_page(
 ) -> tuple[list[Decision], DecisionCursor | None]:
     """Return the decisions that follow a place (None: the newest), and the place of the last.
 
-    That is None where no more follow.
+    That is None where no more follow. Filters that no index answers are tested on so many rows
+    of each table, or of each act, as ``MAX_SCANNED_ROWS``.
     """
+    horizon = _find_horizon(filters, after) if decision_matches.is_scan(filters) else None
     decisions: list[Decision] = []
     for rank, (column, rows) in enumerate(_list_sources(person_id, filters)):
-        # The nearest bound comes first: SQLite searches by the first of several.
-        matches = rows if after is None else _filter_after(rows, column, rank, after)
-        matches = _filter_period(matches, column, filters)
-        if rank == _ENTRY_RANK:
+        matches = filter_place(rows, rank, filters, after, horizon)
+        if rank == ENTRY_RANK:
             acts = _list_acts(filters)
             page_rows = newest_entries.list_newest(matches, acts, PAGE_DECISIONS + 1)
         else:
@@ -140,7 +141,9 @@ def list_page(
         ]
     decisions.sort(key=lambda decision: decision.cursor, reverse=True)
     page = decisions[:PAGE_DECISIONS]
-    return page, page[-1].cursor if len(decisions) > PAGE_DECISIONS else None
+    if len(decisions) > PAGE_DECISIONS:
+        return page, page[-1].cursor
+    return page, DecisionCursor(horizon, 0, 0) if horizon else None
 
 
 def read_pages(person_id: int, filters: DecisionFilters) -> Iterator[tuple[list[Decision], bool]]:
@@ -160,27 +163,50 @@ def read_pages(person_id: int, filters: DecisionFilters) -> Iterator[tuple[list[
             return
 
 
-def count_omitted_calls(person_id: int, filters: DecisionFilters) -> int:
+def count_decisions(person_id: int, filters: DecisionFilters) -> StateCount:
+    """Return the number of the newest decisions that match, up to ``MAX_COUNTED_DECISIONS``.
+
+    They are counted among the rows of one scan, but within a conversation or of an id.
+    """
+    is_narrow = filters.conversation is not None or bool(filters.identifier)
+    horizon = None if is_narrow else _find_horizon(filters, None)
+    number = 0
+    for rank, (column, rows) in enumerate(_list_sources(person_id, filters)):
+        matches = filter_place(rows, rank, filters, horizon=horizon)
+        limit = MAX_COUNTED_DECISIONS + 1 - number
+        if rank == ENTRY_RANK:
+            number += len(newest_entries.list_newest(matches, _list_acts(filters), limit))
+        else:
+            number += matches.order_by(F(column).desc(), "-id").values("pk")[:limit].count()
+    is_least = horizon is not None or number > MAX_COUNTED_DECISIONS
+    return StateCount(min(number, MAX_COUNTED_DECISIONS), is_least)
+
+
+def count_omitted_calls(person_id: int, filters: DecisionFilters) -> StateCount:
     """Count the calls that ran without asking and that ``unattended`` would add.
 
-    At most one more than ``MAX_COUNTED_CALLS`` are counted.
+    At most ``MAX_COUNTED_CALLS`` are counted.
     """
     added_kinds = _list_kinds(replace(filters, unattended=True)) - _list_kinds(filters)
-    if not added_kinds or filters.identifier:  # these calls have no id on record
-        return 0
+    # These calls have no id and no words on record.
+    if not added_kinds or filters.identifier or filters.words:
+        return StateCount(0, is_least=False)
     filters = replace(filters, kind=DecisionKind.UNATTENDED)
-    column, rows = _list_sources(person_id, filters)[_ENTRY_RANK]
-    matches = _filter_period(rows, column, filters)
+    horizon = _find_horizon(filters, None) if decision_matches.is_scan(filters) else None
+    _, rows = _list_sources(person_id, filters)[ENTRY_RANK]
+    matches = filter_place(rows, ENTRY_RANK, filters, horizon=horizon)
     acts = ACTS_BY_KIND[DecisionKind.UNATTENDED]
-    return len(newest_entries.list_newest(matches, acts, MAX_COUNTED_CALLS + 1))
+    number = len(newest_entries.list_newest(matches, acts, MAX_COUNTED_CALLS + 1))
+    is_least = horizon is not None or number > MAX_COUNTED_CALLS
+    return StateCount(min(number, MAX_COUNTED_CALLS), is_least)
 
 
 def list_matching_workspaces(person_id: int, filters: DecisionFilters) -> list[int]:
     """Return the keys of the workspaces that have any of the decisions; two queries."""
     has_match = Q()
-    for rank, (column, rows) in enumerate(_list_sources(person_id, filters)):
-        matches = _filter_period(rows, column, filters)
-        if rank == _ENTRY_RANK:
+    for rank, (_, rows) in enumerate(_list_sources(person_id, filters)):
+        matches = filter_place(rows, rank, filters)
+        if rank == ENTRY_RANK:
             has_match |= Q(workspace_id__in=newest_entries.list_unsealed_workspaces(matches))
             matches = matches.filter(sequence__isnull=False)
         has_match |= Q(Exists(matches.filter(workspace_id=OuterRef("workspace_id"))))
@@ -194,9 +220,9 @@ def list_conversation_ids(person_id: int, filters: DecisionFilters, limit: int) 
     Decisions about no conversation, such as rights and trust, have none.
     """
     keys: set[int] = set()
-    for rank, (column, rows) in enumerate(_list_sources(person_id, filters)):
-        matches = _filter_period(rows, column, filters).exclude(conversation_id=None)
-        if rank == _ENTRY_RANK:
+    for rank, (_, rows) in enumerate(_list_sources(person_id, filters)):
+        matches = filter_place(rows, rank, filters).exclude(conversation_id=None)
+        if rank == ENTRY_RANK:
             keys |= newest_entries.list_unsealed_conversations(matches)
             matches = matches.filter(sequence__isnull=False)
         keys.update(matches.order_by().values_list("conversation_id", flat=True).distinct()[:limit])
@@ -228,10 +254,10 @@ def find_policy_place(
 
     ``kind`` is one of ``POLICY_KINDS``; None for an unknown row.
     """
-    column, rows = _list_sources(person_id, filters)[_ENTRY_RANK]
+    column, rows = _list_sources(person_id, filters)[ENTRY_RANK]
     acts = ACTS_BY_KIND[DecisionKind(kind)]
     row = rows.filter(subject=f"event:{anchor}", act__in=acts).order_by("-id").first()
-    return DecisionCursor(getattr(row, column), _ENTRY_RANK, row.pk + 1) if row else None
+    return DecisionCursor(getattr(row, column), ENTRY_RANK, row.pk + 1) if row else None
 
 
 def list_people(person_id: int) -> dict[int, str]:
@@ -288,7 +314,7 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
     Forged rows of the ledger are among them.
     """
     audited = _list_memberships(person_id, filters)
-    matches = _match_identifier(audited, filters.identifier)
+    matches = decision_matches.match_filters(audited, filters)
     inquiries = Inquiry.objects.filter(
         Exists(audited.filter(workspace__conversations=OuterRef("conversation_id"))),
         matches.inquiries,
@@ -327,27 +353,6 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
     ]
 
 
-def _match_identifier(audited: QuerySet[Membership], identifier: str) -> _IdentifierMatch:
-    """Return the conditions of an id; "" lets everything through.
-
-    Entries have no ids: those of the newest questions that match are let through.
-    """
-    if not identifier:
-        return _IdentifierMatch(Q(), Q(), Q())
-    if "\x00" in identifier:
-        nothing = Q(pk__in=[])  # no row contains NUL, and PostgreSQL refuses it
-        return _IdentifierMatch(nothing, nothing, nothing)
-    inquiries = build_inquiry_match(identifier)
-    is_audited = Exists(audited.filter(workspace__conversations=OuterRef("conversation_id")))
-    rows = Inquiry.objects.filter(is_audited, inquiries).order_by("-pk")
-    places = list(rows.values_list("pk", "anchor")[: _MAX_MATCHED_QUESTIONS + 1])
-    if len(places) <= _MAX_MATCHED_QUESTIONS:
-        # No index has the id: by their keys the rows are found without another scan.
-        inquiries = Q(pk__in=[key for key, _ in places])
-    subjects = [name for key, anchor in places for name in (f"inquiry:{key}", f"event:{anchor}")]
-    return _IdentifierMatch(inquiries, Q(tool_call_id=identifier), Q(subject__in=subjects))
-
-
 def _list_acts(filters: DecisionFilters) -> list[Act]:
     """Return the acts of the ledger that the filters let through."""
     kinds = _list_kinds(filters)
@@ -367,21 +372,11 @@ def _make_conditions(filters: DecisionFilters, person_column: str) -> dict[str, 
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _filter_period(rows: QuerySet[Any], column: str, filters: DecisionFilters) -> QuerySet[Any]:
-    bounds = {f"{column}__gte": filters.since, f"{column}__lt": filters.until}
-    return rows.filter(**{name: value for name, value in bounds.items() if value})
-
-
-def _filter_after(
-    rows: QuerySet[Any], column: str, rank: int, after: DecisionCursor
-) -> QuerySet[Any]:
-    """Return the rows of a table that follow a place in the order of all tables."""
-    if rank > after.rank:
-        return rows.filter(**{f"{column}__lt": after.at})
-    rows = rows.filter(**{f"{column}__lte": after.at})
-    if rank < after.rank:
-        return rows
-    return rows.exclude(Q(**{column: after.at, "id__gte": after.key}))
+def _find_horizon(filters: DecisionFilters, after: DecisionCursor | None) -> datetime | None:
+    """Return the instant at which a scan for the filters stops; None where it reads all rows."""
+    kinds = _list_kinds(filters)
+    ranks = [rank for rank, own_kinds in enumerate(_KINDS_BY_RANK) if kinds & own_kinds]
+    return decision_places.find_horizon(filters, after, ranks, _list_acts(filters))
 
 
 def _list_memberships(person_id: int, filters: DecisionFilters) -> QuerySet[Membership]:

@@ -22,6 +22,7 @@ from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Approval, Inquiry, LedgerEntry, Membership, Person, Run
 from jpweb.store.reviews import decisions
 from jpweb.store.reviews.decisions import DecisionFilters
+from jpweb.store.sql import decision_matches
 from jpweb.stream.answer_type import Boolean
 from jpweb.stream.inquiry import Answered
 from tests.store import making
@@ -275,7 +276,7 @@ def test_workspaces_of_an_export_have_some_of_its_decisions(auditor: Person, run
 def test_id_of_more_questions_than_entries_are_looked_up_for_finds_all(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(decisions, "_MAX_MATCHED_QUESTIONS", 1)
+    monkeypatch.setattr(decision_matches, "_MAX_MATCHED_QUESTIONS", 1)
     home = making.workspace()
     auditor = making.person("auditor", Role.AUDITOR, home)
     run = making.start_run(making.conversation(home))

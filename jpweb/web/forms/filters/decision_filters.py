@@ -29,6 +29,13 @@ class DecisionFilterForm(PeriodForm):
     identifier = TextField(required=False)
     demo = forms.BooleanField(required=False)
     unattended = forms.BooleanField(required=False)
+    tool = TextField(required=False)
+    words = TextField(required=False)
+    decided = forms.ChoiceField(
+        required=False,
+        choices=tuple(audit_labels.DECIDER_KIND_LABELS.items()),
+        error_messages={"invalid_choice": notice_text.DECIDER_KIND_UNKNOWN},
+    )
     view = forms.ChoiceField(
         required=False,
         choices=audit_labels.DECISION_VIEW_LABELS,

@@ -12,22 +12,25 @@ from django.urls import reverse
 
 from jpweb.store import audit
 from jpweb.store.choices import Act, DecisionKind, Role, SavedPage
+from jpweb.store.database import clock
 from jpweb.store.ledger import entry_subjects
 from jpweb.store.ledger.entry_subjects import EntrySubjects
 from jpweb.store.reviews import decisions, recorded_reviews
 from jpweb.store.reviews.decisions import (
     POLICY_KINDS,
     Decision,
-    DecisionCursor,
     DecisionFilters,
 )
+from jpweb.store.reviews.state_counts import StateCount
 from jpweb.store.search import saved_searches
+from jpweb.store.sql.decision_places import DecisionCursor
 from jpweb.stream.markdown import outcome_texts
 from jpweb.web import access, converters, display_text, transcript
 from jpweb.web.forms.filters.decision_filters import DecisionFilterForm
 from jpweb.web.forms.filters.inquiry_filters import format_shared_query
 from jpweb.web.labels import audit_labels, entry_labels
-from jpweb.web.views.audit import decision_timeline
+from jpweb.web.views.audit import decision_timeline, inquiry_table
+from jpweb.web.views.audit.quick_ranges import list_ranges
 
 if TYPE_CHECKING:
     from jpweb.store.models import Approval, Inquiry, LedgerEntry
@@ -42,6 +45,7 @@ _CURSOR_PARTS = 3
 
 
 @access.any_workspace(Role.AUDITOR)
+@inquiry_table.limit_audit_words
 def list_decisions(request: Request) -> HttpResponse:
     form = DecisionFilterForm(request.GET)
     status = 200 if form.is_valid() else 422
@@ -60,6 +64,13 @@ def list_decisions(request: Request) -> HttpResponse:
         "rows": rows,
         "days": decision_timeline.build_days(page, rows) if form.is_timeline else [],
         "view_links": _list_views(query),
+        "ranges": list_ranges(clock.now().date(), query),
+        "total": (
+            decisions.count_decisions(request.user.pk, filters)
+            if after or next_cursor
+            else StateCount(len(page), is_least=False)
+        ),
+        "decider_kinds": audit_labels.DECIDER_KIND_LABELS,
         "kinds": DecisionKind.choices,
         "workspaces": workspaces,
         "conversation_title": audit.find_title(workspaces, filters.conversation),
@@ -71,6 +82,7 @@ def list_decisions(request: Request) -> HttpResponse:
         "omitted_count": omitted_count,
         "max_counted": decisions.MAX_COUNTED_CALLS,
         "unattended_query": urlencode(query | {"unattended": 1}),
+        "ends_scan": next_cursor is not None and next_cursor.ends_scan,
         "is_from_row": row_place is not None,
         "people": decisions.list_people(request.user.pk),
         "query": urlencode(query),

@@ -59,12 +59,14 @@ async def export_json_lines(request: Request) -> HttpResponseBase:
 
 
 @access.any_workspace(Role.AUDITOR)
+@inquiry_table.limit_audit_words
 async def export_decisions_csv(request: Request) -> HttpResponseBase:
     """Download all decisions that match the filters, as CSV."""
     return await _send_decisions(request, ".csv", "text/csv; charset=utf-8")
 
 
 @access.any_workspace(Role.AUDITOR)
+@inquiry_table.limit_audit_words
 async def export_decision_lines(request: Request) -> HttpResponseBase:
     """Download all decisions that match the filters, one JSON object a line."""
     return await _send_decisions(request, ".jsonl", "application/jsonl; charset=utf-8")
@@ -98,6 +100,7 @@ async def export_audit_evidence(request: Request) -> HttpResponseBase:
 
 
 @access.any_workspace(Role.AUDITOR)
+@inquiry_table.limit_audit_words
 async def export_decisions_evidence(request: Request) -> HttpResponseBase:
     """Download one evidence bundle of all conversations with a decision that matches."""
     form = DecisionFilterForm(request.GET)

@@ -1,0 +1,159 @@
+"""Filters of decisions that no index answers: by tool, words and kind of decider, in bounded work.
+
+They are tested on the rows of each table, and on the texts of the ledger's entries.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from jpweb.store import approvals
+from jpweb.store.choices import Act, Role
+from jpweb.store.inquiries import Decider
+from jpweb.store.ledger import sealing
+from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.models import Approval, Inquiry, LedgerEntry, Person, Run
+from jpweb.store.reviews import decisions
+from jpweb.store.reviews.decisions import DecisionFilters
+from jpweb.store.reviews.state_counts import StateCount
+from jpweb.store.sql import decision_places
+from jpweb.stream.inquiry import Answered
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return making.start_run(making.conversation(making.workspace()))
+
+
+@pytest.fixture
+def auditor(run: Run) -> Person:
+    """Return the auditor of decisions by three kinds of deciders, on two tools."""
+    person = making.person("auditor", Role.AUDITOR, run.conversation.workspace)
+    place = Place(run.conversation.workspace_id, run.conversation_id)
+    making.settle(making.question(run, text="Plant Écus?"), Answered(True), making.decider(person))
+    making.settle(making.question(run), Answered(True), Decider("configuration"))
+    Inquiry.objects.update(asker="vault")
+    decision = {"allow": False, "reason": "Not 100% [sure] about écus"}
+    approvals.decide_approval(making.prompt(run).pk, decision, making.decider(person))
+    for actor, tool in (
+        (Actor("configuration"), "vault"),
+        (Actor("memory", 'An "by" name', person.pk), "git_tag"),
+    ):
+        record_act(Act.CALL_DECIDED_BY_POLICY, actor, place, tool=tool, policy="skip", allow=True)
+    record_act(Act.REDACTED, Actor.from_person(person), place, reason='A "secret" of ÉCUS')
+    sealing.seal_entries()
+    return person
+
+
+def list_pages(viewer: Person, **filters: Any) -> list[list[str]]:
+    """Return the kinds of all decisions, page by page, oldest first."""
+    pages: list[list[str]] = []
+    after = None
+    while True:
+        page, after = decisions.list_page(viewer.pk, DecisionFilters(**filters), after)
+        pages.append([str(decision.kind) for decision in page])
+        if after is None:
+            return pages
+
+
+def list_kinds(viewer: Person, **filters: Any) -> list[str]:
+    return sorted(kind for page in list_pages(viewer, **filters) for kind in page)
+
+
+@pytest.mark.parametrize(
+    ("filters", "kinds"),
+    [
+        ({"tool": "vault"}, ["question", "question", "run", "run"]),
+        ({"tool": "git_tag"}, ["run"]),
+        ({"tool": "VAULT"}, []),
+        ({"tool": 'vault","x":"'}, []),
+        ({"words": "écus"}, ["question", "redaction", "run"]),
+        ({"words": "go ON"}, ["question"]),
+        ({"words": "100% [sure]"}, ["run"]),
+        ({"words": '"SECRET"'}, ["redaction"]),
+        ({"words": "git_tag"}, []),
+        ({"words": "nonce"}, []),
+        ({"decided": "person"}, ["question", "redaction", "run"]),
+        ({"decided": "configuration"}, ["question", "run"]),
+        ({"decided": "memory"}, ["run"]),
+        ({"decided": "assistant"}, []),
+        ({"decided": "memory", "tool": "vault"}, []),
+        ({"decided": "person", "words": "écus", "kind": "run"}, ["run"]),
+        ({"words": "a\x00b"}, []),
+    ],
+)
+def test_tool_words_and_decider_let_through_rows_of_each_table(
+    auditor: Person, filters: dict[str, Any], kinds: list[str]
+):
+    assert list_kinds(auditor, **filters) == kinds
+    assert decisions.count_decisions(auditor.pk, DecisionFilters(**filters)) == StateCount(
+        len(kinds), is_least=False
+    )
+
+
+@pytest.mark.parametrize("equal", [False, True])
+def test_scan_of_a_page_stops_at_its_limit_and_goes_on(
+    auditor: Person, monkeypatch: pytest.MonkeyPatch, equal: bool
+):
+    if equal:
+        at = LedgerEntry.objects.latest("at").at
+        Inquiry.objects.update(settled_at=at)
+        Approval.objects.update(settled_at=at)
+        LedgerEntry.objects.update(at=at)
+    expected = list_kinds(auditor, tool="vault")
+    monkeypatch.setattr(decision_places, "MAX_SCANNED_ROWS", 1)
+    pages = list_pages(auditor, tool="vault")
+    assert sorted(kind for page in pages for kind in page) == expected
+    assert len(pages) > 1
+    count = decisions.count_decisions(auditor.pk, DecisionFilters(tool="vault"))
+    assert count.is_least
+    assert list_pages(auditor, decided="assistant")[0] == []
+
+
+def test_pages_of_a_scan_go_on_with_older_rows(auditor: Person, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(decision_places, "MAX_SCANNED_ROWS", 1)
+    cursors = []
+    after = None
+    while True:
+        _, after = decisions.list_page(auditor.pk, DecisionFilters(decided="assistant"), after)
+        if after is None:
+            break
+        assert after.ends_scan
+        cursors.append(after)
+    assert cursors
+    assert all(newer > older for newer, older in pairwise(cursors))
+
+
+def test_conversation_is_read_without_a_limit(
+    auditor: Person, run: Run, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(decision_places, "MAX_SCANNED_ROWS", 1)
+    assert len(list_pages(auditor, tool="vault", conversation=run.conversation_id)) == 1
+
+
+def test_count_stops_at_its_limit(auditor: Person, monkeypatch: pytest.MonkeyPatch):
+    assert decisions.count_decisions(auditor.pk, DecisionFilters()) == (6, False)
+    monkeypatch.setattr(decisions, "MAX_COUNTED_DECISIONS", 4)
+    assert decisions.count_decisions(auditor.pk, DecisionFilters()) == (4, True)
+
+
+def test_calls_that_ran_without_asking_are_counted_within_the_filters(
+    auditor: Person, run: Run, monkeypatch: pytest.MonkeyPatch
+):
+    place = Place(run.conversation.workspace_id, run.conversation_id)
+    for tool in ("vault", "vault", "git_tag"):
+        record_act(Act.CALL_RAN_UNATTENDED, Actor("configuration"), place, tool=tool)
+
+    def count(**filters: Any) -> StateCount:
+        return decisions.count_omitted_calls(auditor.pk, DecisionFilters(**filters))
+
+    assert count(tool="vault") == (2, False)
+    assert count(decided="person") == count(words="vault") == (0, False)
+    monkeypatch.setattr(decision_places, "MAX_SCANNED_ROWS", 1)
+    assert count(tool="git_tag") == (1, True)
