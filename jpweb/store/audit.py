@@ -12,9 +12,10 @@ from django.db.models.functions import Coalesce, NullIf
 from django.db.models.lookups import Exact
 
 from jpweb.store import accounts, exports
-from jpweb.store.choices import Role
+from jpweb.store.choices import ApprovalState, Role
+from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.jp_files.mirror import DEMO_ROOT
-from jpweb.store.models import Conversation, Inquiry, Membership, Person, Workspace
+from jpweb.store.models import Approval, Conversation, Inquiry, Membership, Person, Workspace
 from jpweb.store.sql.call_ids import build_inquiry_match
 from jpweb.store.sql.distinct_values import list_distinct
 from jpweb.store.sql.spellings import build_contains
@@ -140,6 +141,18 @@ def filter_inquiries(person_id: int, filters: AuditFilters) -> QuerySet[Inquiry]
     rows = Inquiry.objects.annotate(any_state=Coalesce("state", Value("")))
     rows = rows.filter(Exists(memberships), *_make_conditions(filters, state="any_state"))
     return rows.prefetch_related("conversation__workspace", "decider")
+
+
+def list_open_rows(
+    person_id: int, filters: AuditFilters
+) -> tuple[QuerySet[Inquiry], QuerySet[Approval]]:
+    """Return the inquiries and the approvals that wait; no approvals for a filter of inquiries."""
+    memberships = _list_filtered_memberships(person_id, filters)
+    inquiries = _list_reviewable(memberships).filter(*_make_conditions(filters), state=OPEN_STATE)
+    approvals = Approval.objects.filter(
+        conversation__workspace__in=memberships.values("workspace_id"), state=ApprovalState.OPEN
+    )
+    return inquiries, _filter_approvals(approvals, filters)
 
 
 def read_batches(person_id: int, filters: AuditFilters) -> Iterator[ReviewedBatch]:
@@ -320,6 +333,24 @@ def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
     if filters.identifier:
         conditions.append(build_inquiry_match(filters.identifier))
     return conditions
+
+
+def _filter_approvals(approvals: QuerySet[Approval], filters: AuditFilters) -> QuerySet[Approval]:
+    inquiry_values = (
+        filters.words, filters.reason, filters.source, filters.person, filters.decided
+    )  # fmt: skip
+    has_nul = "\x00" in filters.tool + filters.identifier
+    if any(inquiry_values) or filters.outcome not in ("", ApprovalState.OPEN) or has_nul:
+        return approvals.none()
+    values_by_lookup = {
+        "conversation_id": filters.conversation,
+        "tool_name": filters.tool,
+        "tool_call_id": filters.identifier,
+        "asked_at__gte": filters.since,
+        "asked_at__lt": filters.until,
+    }
+    values = {key: value for key, value in values_by_lookup.items() if value not in ("", None)}
+    return approvals.filter(**values)
 
 
 def _list_auditor_memberships(person_id: int) -> QuerySet[Membership]:

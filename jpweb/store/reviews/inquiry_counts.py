@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from typing import Any, Literal, NamedTuple
 
-from django.db.models import Case, Count, F, Max, Min, Q, QuerySet, When
+from django.db.models import Case, Count, F, Max, Min, Q, QuerySet, Value, When
 
 from jpweb.store import audit
 from jpweb.store.audit import AuditFilters
@@ -27,7 +27,8 @@ MAX_TOOLS, MAX_PEOPLE, MAX_TOOLS_OF_PEOPLE = 12, 12, 6
 MAX_PERIODS = 60
 #: Days of the longest range by day, by week and by month; a longer one is counted by year.
 _MAX_RANGE_DAYS = {"day": 60, "week": 58 * 7, "month": 58 * 30}
-#: Upper bounds of the ages of open questions, in seconds; the last count is of older ones.
+#: Upper bounds of the ages of open questions and approvals, in seconds; the last count is of those
+#: that are older.
 AGE_BOUNDS_SECONDS = (60, 3600, 86400, 7 * 86400)
 #: Kinds of deciders that have a count of their own.
 DECIDER_KINDS = ("person", "configuration", "operator", "memory", "assistant", "system")
@@ -62,6 +63,13 @@ class Grid(NamedTuple):
     rows: list[str | None]
     columns: list[str | None]
     counts: dict[tuple[str | None, str | None], int]
+
+
+class OpenAges(NamedTuple):
+    """The open rows of each table up to each age of ``AGE_BOUNDS_SECONDS``, and the older ones."""
+
+    inquiries: list[int]
+    approvals: list[int]
 
 
 def take_sample(person_id: int, filters: AuditFilters) -> Sample:
@@ -128,12 +136,22 @@ def count_states_by_decider(sample: Sample) -> Grid:
     return _count_grid(rows, "decided_by", DECIDER_KINDS, "state", states)
 
 
-def count_open_by_age(person_id: int, filters: AuditFilters) -> list[int]:
-    """Return the open inquiries up to each age of ``AGE_BOUNDS_SECONDS``, and the older ones.
+def count_open_by_age(person_id: int, filters: AuditFilters) -> OpenAges:
+    """Return the open inquiries and approvals up to each age, and the older ones.
 
     They are those of any time: an index has them, and the oldest matter most.
     """
-    rows = audit.list_inquiries(person_id, filters).filter(state=OPEN_STATE).order_by()
+    inquiries, approvals = audit.list_open_rows(person_id, filters)
+    inquiry_ages = _count_ages(inquiries, "inquiries")
+    counts_by_table = {
+        table: counts for table, *counts in inquiry_ages.union(_count_ages(approvals, "approvals"))
+    }
+    no_ages = [0] * (len(AGE_BOUNDS_SECONDS) + 1)
+    return OpenAges(*(counts_by_table.get(table, no_ages) for table in OpenAges._fields))
+
+
+def _count_ages(rows: QuerySet[Any], table: str) -> QuerySet[Any, tuple[Any, ...]]:
+    """Return one row: the table's name, and the counts by age."""
     current_time = clock.now()
     begins = [current_time - timedelta(seconds=seconds) for seconds in AGE_BOUNDS_SECONDS]
     younger = [Q(), *(Q(asked_at__lt=begin) for begin in begins)]
@@ -142,7 +160,9 @@ def count_open_by_age(person_id: int, filters: AuditFilters) -> list[int]:
         f"age_{number}": Count("pk", filter=pair[0] & pair[1])
         for number, pair in enumerate(zip(younger, older, strict=True))
     }
-    return list(rows.aggregate(**counts).values())
+    counted: QuerySet[Any, tuple[Any, ...]]
+    counted = rows.order_by().annotate(table=Value(table)).values_list("table").annotate(**counts)
+    return counted
 
 
 def _list_periods(first_day: date, last_day: date, unit: PeriodUnit) -> list[Period]:

@@ -8,14 +8,14 @@ from jpweb.web import display_text
 #: Headings of the first column of each table.
 PERIOD_HEADING, TOOL_HEADING, WORKSPACE_HEADING = "Days (UTC)", "Tool", "Workspace"
 HOUR_HEADING, PERSON_HEADING, DECIDER_HEADING = "Hour of the question (UTC)", "Person", "Decided by"
-AGE_HEADING, COUNT_HEADING = "Age", "Open questions"
+AGE_HEADING, COUNT_HEADINGS = "Age", ("Open questions", "Open approvals")
 ANSWER_HEADINGS = ("Answered", "Median until answered (s)", "95th percentile (s)")
 VIEW_HEADINGS = ("Seen", "Median until seen (s)", "95th percentile (s)")
 ANSWER_SERIES = ("Answered: median", "Answered: 95th percentile")
 VIEW_SERIES = ("Seen: median", "Seen: 95th percentile")
 OTHER_TOOLS, OTHER_REASONS, OTHER_PEOPLE = "Other tools", "Other reasons", "Other people"
 UNKNOWN_DECIDER = "Unknown"
-#: Ages of open questions, in the order of ``AGE_BOUNDS_SECONDS``.
+#: Ages of open questions and approvals, in the order of ``AGE_BOUNDS_SECONDS``.
 AGE_LABELS = ("Under 1 minute", "Under 1 hour", "Under 1 day", "Under 1 week", "1 week and older")
 
 

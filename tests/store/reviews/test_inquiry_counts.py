@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from datetime import date, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
+from jpweb.store import approvals
 from jpweb.store.audit import AuditFilters
-from jpweb.store.choices import Role
+from jpweb.store.choices import ApprovalKind, Role
 from jpweb.store.database import clock
 from jpweb.store.jp_files import mirror
-from jpweb.store.models import Conversation, Inquiry, Membership, Person
+from jpweb.store.models import Approval, Conversation, Inquiry, Membership, Person
 from jpweb.store.reviews import inquiry_counts
 from tests.store import making
 from tests.store.reviews.audited_rows import BEGIN, save_inquiry, save_many, take_sample
@@ -87,9 +89,36 @@ def test_open_questions_are_counted_by_age_beyond_the_sample(
         save_inquiry(conversations[0], state="open", asked_at=clock.now() - age, settled_at=None)
     save_inquiry(conversations[0])
     counts = inquiry_counts.count_open_by_age(auditor.pk, AuditFilters())
-    assert counts == [2, 1, 1, 1, 1]
+    assert counts == ([2, 1, 1, 1, 1], [0] * 5)
     sample = take_sample(auditor)
     assert (sample.is_limited, sample.rows.count()) == (True, 1)
+
+
+OF_QUESTIONS = ("words", "reason", "source", "person", "decided")
+
+
+def test_open_approvals_are_counted_by_age_within_the_filters(
+    auditor: Person, conversations: list[Conversation]
+):
+    run = making.start_run(conversations[0])
+    prompts = [making.prompt(run, kind) for kind in (*ApprovalKind, ApprovalKind.RUN)]
+    asked_at = clock.now() - timedelta(hours=30)
+    Approval.objects.exclude(pk=prompts[0].pk).update(asked_at=asked_at)
+    approvals.decide_approval(prompts[2].pk, {"allow": True}, making.decider(auditor))
+    making.prompt(making.start_run(making.conversation(making.workspace("Elsewhere"))))
+
+    def count(**filters: Any) -> list[int]:
+        return inquiry_counts.count_open_by_age(auditor.pk, AuditFilters(**filters)).approvals
+
+    assert count() == [1, 0, 0, 1, 0]
+    assert count(tool="vault", outcome="open", conversation=run.conversation_id) == count()
+    assert count(until=asked_at + timedelta(hours=1)) == [0, 0, 0, 1, 0]
+    assert count(identifier=prompts[0].tool_call_id) == [1, 0, 0, 0, 0]
+    no_approvals: list[dict[str, Any]] = [
+        {"tool": "other"}, {"tool": "a\x00"}, {"outcome": "cancelled"}, {"workspace": 10**6},
+        *({name: "x"} for name in OF_QUESTIONS),
+    ]  # fmt: skip
+    assert [count(**filters) for filters in no_approvals] == [[0] * 5] * len(no_approvals)
 
 
 def test_charts_count_questions_of_audited_workspaces(
@@ -104,4 +133,7 @@ def test_charts_count_questions_of_audited_workspaces(
     assert not take_sample(auditor, tool="hidden").rows.exists()
     Membership.objects.update(role=Role.RESPONDER)
     assert not take_sample(auditor).rows.exists()
-    assert inquiry_counts.count_open_by_age(auditor.pk, AuditFilters(demo=True)) == [0] * 5
+    assert inquiry_counts.count_open_by_age(auditor.pk, AuditFilters(demo=True)) == (
+        [0] * 5,
+        [0] * 5,
+    )

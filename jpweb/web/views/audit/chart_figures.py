@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from jpweb.runtime.rendering import charts
 from jpweb.runtime.rendering.charts import BarChart, Series
 from jpweb.store.audit import AuditFilters
-from jpweb.store.reviews.inquiry_counts import Grid, Period
+from jpweb.store.reviews.inquiry_counts import Grid, OpenAges, Period
 from jpweb.store.reviews.waiting_percentiles import Percentiles, WaitingTime
 from jpweb.stream.markdown import outcome_texts
 from jpweb.web import display_text
@@ -142,12 +142,16 @@ def build_hours(times: Sequence[WaitingTime]) -> Figure:
     return _make_figure(BarChart(hours, series, has_times=True), headings, rows)
 
 
-def build_ages(counts: Sequence[int]) -> Figure:
-    """Return the open questions by age."""
-    labels = chart_labels.AGE_LABELS
-    chart = BarChart(labels, [Series(chart_labels.COUNT_HEADING, counts)], is_horizontal=True)
-    rows = [[Cell(label), _make_count(count)] for label, count in zip(labels, counts, strict=True)]
-    return _make_figure(chart, [chart_labels.AGE_HEADING, chart_labels.COUNT_HEADING], rows)
+def build_ages(ages: OpenAges) -> Figure:
+    """Return the open questions and approvals by age."""
+    labels, headings = chart_labels.AGE_LABELS, chart_labels.COUNT_HEADINGS
+    series = [Series(heading, counts) for heading, counts in zip(headings, ages, strict=True)]
+    chart = BarChart(labels, series, is_horizontal=True)
+    rows = [
+        [Cell(label), *map(_make_count, counts)]
+        for label, *counts in zip(labels, *ages, strict=True)
+    ]
+    return _make_figure(chart, [chart_labels.AGE_HEADING, *headings], rows)
 
 
 def _build_grid(

@@ -13,7 +13,7 @@ from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Role
 from jpweb.store.database import clock
 from jpweb.store.reviews import inquiry_counts, waiting_percentiles
-from jpweb.store.reviews.inquiry_counts import Sample
+from jpweb.store.reviews.inquiry_counts import OpenAges, Sample
 from jpweb.web import access
 from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm, format_shared_query
 from jpweb.web.labels import audit_labels, chart_labels
@@ -34,12 +34,15 @@ def show_charts(request: Request) -> HttpResponse:
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     valid_query = {name: value for name, value in query.items() if name in form.cleaned_data}
     sample = inquiry_counts.take_sample(request.user.pk, filters)
+    ages = _count_ages(request.user.pk, filters)
     workspaces = audit.list_workspaces(request.user.pk)
     accounts = audit.list_namesakes(workspaces, filters.person)
     context = {
         "figures": _build_figures(sample, filters, Links(valid_query)),
-        "ages": _build_ages(request.user.pk, filters),
-        "open_query": urlencode(valid_query | {"outcome": "open"}),
+        "ages": ages and chart_figures.build_ages(ages),
+        "open_query": (
+            urlencode(valid_query | {"outcome": "open"}) if ages and any(ages.inquiries) else ""
+        ),
         "sample": sample,
         "max_count": inquiry_counts.MAX_COUNTED_ROWS,
         "form": form,
@@ -97,6 +100,7 @@ def _build_waits(sample: Sample) -> dict[str, Figure]:
     }
 
 
-def _build_ages(person_id: int, filters: AuditFilters) -> Figure | None:
-    counts = inquiry_counts.count_open_by_age(person_id, filters)
-    return chart_figures.build_ages(counts) if any(counts) else None
+def _count_ages(person_id: int, filters: AuditFilters) -> OpenAges | None:
+    """Return the open questions and approvals by age; None where there are none."""
+    ages = inquiry_counts.count_open_by_age(person_id, filters)
+    return ages if any((*ages.inquiries, *ages.approvals)) else None

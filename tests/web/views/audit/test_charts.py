@@ -15,6 +15,7 @@ from jpweb.store.audit import AuditFilters
 from jpweb.store.models import DisplayReceipt
 from jpweb.store.reviews import inquiry_counts
 from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm
+from tests.store import making
 from tests.store.reviews.audited_rows import BEGIN, save_inquiry, save_many
 from tests.web.reading import ParsedPage, Tag, parse_page
 from tests.web.world import World
@@ -173,3 +174,15 @@ def test_charts_have_the_filter_by_id(world: World):
     assert "No matching question is open." not in page
     page = client.get("/audit/charts", {"identifier": "another"}).content.decode()
     assert "No matching question is open." in page
+
+
+def test_ages_count_approvals_where_no_question_is_open(world: World):
+    making.settle(world.question, making.ANSWER)
+    making.prompt(world.run)
+    page = parse_page(get(world))
+    assert "No matching question is open." not in page.text
+    assert "Open approvals" in [tag.text for tag in page if tag.tag == "th"]
+    rows = [[cell.text.strip() for cell in row] for row in list_rows(page)]
+    assert ["Under 1 minute", "0", "1"] in rows
+    links = [tag.get("href") for tag in page if tag.inside(**{"class": "charts"})]
+    assert "/audit?outcome=open" not in links
