@@ -103,14 +103,19 @@ def _match_words(words: str) -> DecisionMatch:
     )
 
 
+#: The state of approvals that each kind of decider settles.
+_APPROVAL_STATES = {"person": ApprovalState.DECIDED, "system": ApprovalState.WITHDRAWN}
+
+
 def _match_decider(kind: str) -> DecisionMatch:
-    """Return the conditions of a kind of decider; an approval is decided by people alone."""
+    """Return the conditions of a kind of decider; jpweb withdraws what no person approved."""
+    approval_state = _APPROVAL_STATES.get(kind)
     kind_text = f'"kind":{_encode(kind)}'
     key = Cast(F("person_id"), CharField())
     with_key = Concat(Value('"by":{"id":'), key, Value(f",{kind_text}"))
     return DecisionMatch(
         Q(decided_by=kind),
-        Q(state=ApprovalState.DECIDED) if kind == "person" else Q(pk__in=[]),
+        Q(state=approval_state) if approval_state else Q(pk__in=[]),
         _has_text(Value(f'"by":{{{kind_text}')) | _has_text(with_key),
     )
 

@@ -97,6 +97,11 @@ def test_tool_words_and_decider_let_through_rows_of_each_table(
     )
 
 
+def test_withdrawn_approval_counts_as_decided_by_jpweb(run: Run, auditor: Person):
+    approvals.withdraw_approval(making.prompt(run).pk)
+    assert list_kinds(auditor, decided="system") == ["run"]
+
+
 @pytest.mark.parametrize("equal", [False, True])
 def test_scan_of_a_page_stops_at_its_limit_and_goes_on(
     auditor: Person, monkeypatch: pytest.MonkeyPatch, equal: bool
