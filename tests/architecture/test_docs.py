@@ -18,6 +18,7 @@ DOCUMENTS = [README, *(Path(f"docs/{name}.md") for name in (CONTENTS, *PAGES))]
 WRAPPED = [*DOCUMENTS, *map(Path, ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/decisions.md"))]
 PICTURES = [path for path in list_files() if path.parent == Path("docs/pictures")]
 MAX_LINE_CHARACTERS, MAX_SENTENCE_WORDS, MAX_PICTURE_BYTES = 100, 25, 150_000
+MAX_PARAGRAPH_SENTENCES = 7
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CODE_BLOCK = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
 #: Where another sentence or another point of a list begins.
@@ -111,6 +112,14 @@ def test_lines_of_documents_are_wrapped(document: Path):
 def test_sentences_of_documents_are_short(document: Path):
     sentences = _SENTENCE_END.split(remove_markup(read_text(document)))
     assert [sentence for sentence in sentences if len(sentence.split()) > MAX_SENTENCE_WORDS] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_paragraphs_of_documents_are_short(document: Path):
+    paragraphs = re.split(r"\n\s*\n", remove_markup(read_text(document)))
+    lengths = {text: len(re.findall(r"[.?!](?:\s|$)", text)) for text in paragraphs}
+    prose = {text: count for text, count in lengths.items() if not re.search(r"^\s*[-\d]", text)}
+    assert [text for text, count in prose.items() if count > MAX_PARAGRAPH_SENTENCES] == []
 
 
 def test_systemd_unit_ends_jpweb_alone_and_waits_for_the_network():
