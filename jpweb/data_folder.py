@@ -7,8 +7,10 @@ user. Tools get the umask that the command was started with.
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 CLOSED_UMASK = 0o077
@@ -68,3 +70,16 @@ def _close_path(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return True
+
+
+def create_secret_key(path: Path) -> None:
+    """Create the file of the secret key, unless a concurrent start does. Raises OSError."""
+    temporary_path = path.with_name(f"secret-key.{os.getpid()}")
+    temporary_path.touch(mode=0o600)
+    with temporary_path.open("w") as file:
+        file.write(secrets.token_urlsafe(50))
+        file.flush()
+        os.fsync(file.fileno())  # or a power cut may leave the name with an empty file
+    with suppress(FileExistsError):  # a concurrent start was first; its key is read afterwards
+        path.hardlink_to(temporary_path)
+    temporary_path.unlink()

@@ -7,9 +7,7 @@ checkout, or the user's data folder where jpweb is installed.
 from __future__ import annotations
 
 import os
-import secrets
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +45,7 @@ def _load_secret_key() -> str:
     try:
         data_folder.make_folder(DATA_DIR)
         if not _KEY_PATH.exists():
-            _create_secret_key()
+            data_folder.create_secret_key(_KEY_PATH)
         key = _KEY_PATH.read_text()
     except OSError as error:
         raise _make_data_dir_error(error) from error
@@ -56,18 +54,6 @@ def _load_secret_key() -> str:
             f"{_KEY_PATH} is empty: put back the copy of this file, or set JPWEB_SECRET_KEY."
         )
     return key
-
-
-def _create_secret_key() -> None:
-    temporary_path = _KEY_PATH.with_name(f"secret-key.{os.getpid()}")
-    temporary_path.touch(mode=0o600)
-    with temporary_path.open("w") as file:
-        file.write(secrets.token_urlsafe(50))
-        file.flush()
-        os.fsync(file.fileno())  # or a power cut may leave the name with an empty file
-    with suppress(FileExistsError):  # a concurrent start was first; its key is read afterwards
-        _KEY_PATH.hardlink_to(temporary_path)
-    temporary_path.unlink()
 
 
 def _prepare_folder(database: Path) -> None:

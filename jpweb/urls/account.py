@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jpweb.web.views import account, invitations, sign_in
+from jpweb.web.views import account, sign_in
 from jpweb.web.views.audit import ledger
-from jpweb.web.views.identity import group_joining, passkeys, second_factor, single_sign_on
+from jpweb.web.views.identity import (
+    group_joining,
+    invitations,
+    passkeys,
+    second_factor,
+    single_sign_on,
+)
 
 urlpatterns = [
     path("sign-in", sign_in.sign_in, name="sign-in"),

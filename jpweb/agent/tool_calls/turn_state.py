@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from jpweb.agent.idle_tracker import IdleTracker
 from jpweb.agent.ports import Declined
+from jpweb.agent.tool_calls import inquiry_records
 from jpweb.agent.tool_outcome import CallBoundaries, Question
 from jpweb.stream.events import ConversationEvent, Element, ToolCallResponse
 from jpweb.stream.inquiry import (
@@ -286,7 +285,7 @@ class TurnState:
         """Add an element to the state, and its request to the questions that may get an outcome."""
         body = element.body
         if element.tag == InquiryRequest.TAG:
-            self._inquiry_ids.add(_read_inquiry_id(element))
+            self._inquiry_ids.add(inquiry_records.read_inquiry_id(element))
         if not isinstance(body, ConversationEvent):
             return
         note = body.metadata.get("jpweb")
@@ -333,7 +332,7 @@ class TurnState:
         note = raw_note if isinstance(raw_note, Mapping) else {}
         key, request = question.key, question.request
         if isinstance(outcome, Answered):
-            if _is_self_answered(note):
+            if inquiry_records.is_self_answered(note):
                 self._paused.pop(key.tool_call_id, None)  # the call continued at once
             elif key.tool_call_id in self._paused:
                 self._paused[key.tool_call_id] = True
@@ -360,24 +359,6 @@ class TurnState:
 def is_request_of(request: InquiryRequest, question: Question, source: InquirySource) -> bool:
     """Tell whether the request on record is that of this question: what people saw is equal."""
     return request.question == question.to_inquiry_question() and request.source == source
-
-
-def _read_inquiry_id(element: Element) -> str:
-    """Return the id of a request, also of one whose question this version cannot read."""
-    if isinstance(element.kind, InquiryRequest):
-        return element.kind.id
-    with suppress(ValueError, RecursionError):
-        inquiry_id = json.loads(element.raw).get("id")
-        if isinstance(inquiry_id, str):
-            return inquiry_id
-    return ""
-
-
-def _is_self_answered(note: Mapping[str, Any]) -> bool:
-    """Tell whether the process answered without a person, so the call got the answer at once."""
-    by = note.get("by")
-    kind = by.get("kind") if isinstance(by, Mapping) else None
-    return kind in ("configuration", "memory", "assistant")
 
 
 def _read_decline(outcome: InquiryOutcome, note: Mapping[str, Any]) -> Declined | None:

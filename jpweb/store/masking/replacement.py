@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from jpweb.store.masking import number_texts
+from jpweb.store.masking.json_texts import count_in_text, list_keys, map_texts, replace_in_text
 from jpweb.stream import base64_fields, wire
 from jpweb.stream.events import (
     ChatRequest,
@@ -97,7 +98,7 @@ def list_strings(value: Any) -> list[str]:
 
 def replace_strings(value: Any, strings: Sequence[str], marker: str) -> Any:
     """Return a JSON value with these strings replaced, in keys of objects too."""
-    return _map_texts(lambda text: _replace_in_text(text, strings, marker), value)
+    return map_texts(lambda text: replace_in_text(text, strings, marker), value)
 
 
 def replace_keys(value: Any, keys: Collection[str], marker: str) -> Any:
@@ -271,15 +272,7 @@ def _list_argument_keys(event: ConversationEvent) -> frozenset[str]:
     """Return the keys of a tool call's arguments, also of the objects in them."""
     if not isinstance(event.kind, ToolCallRequest):
         return frozenset()
-    return frozenset(_list_keys(event.kind.arguments))
-
-
-def _list_keys(value: Any) -> list[str]:
-    if isinstance(value, list):
-        return [key for item in value for key in _list_keys(item)]
-    if isinstance(value, dict):
-        return [*value, *(key for item in value.values() for key in _list_keys(item))]
-    return []
+    return frozenset(list_keys(event.kind.arguments))
 
 
 def _replace_in_question(
@@ -292,7 +285,7 @@ def _replace_in_question(
     }
     return replaced | {
         "answer_type": _map_options(
-            lambda text: _replace_in_text(text, strings, marker), question["answer_type"]
+            lambda text: replace_in_text(text, strings, marker), question["answer_type"]
         )
     }
 
@@ -304,7 +297,7 @@ def _map_options(change: Callable[[str], str], answer_type: dict[str, Any]) -> d
         return answer_type
     return answer_type | {
         "options": [
-            {name: _map_texts(change, part) for name, part in option.items()} for option in options
+            {name: map_texts(change, part) for name, part in option.items()} for option in options
         ]
     }
 
@@ -335,8 +328,8 @@ def _replace_in_raw(
         value = number_texts.convert_numbers(json.loads(element.raw), digits)
         return _replace_in_value(element, value, strings, marker)
     except (ValueError, RecursionError):
-        count = _count_in_text(element.raw, strings)
-        text = _replace_in_text(element.raw, strings, marker)
+        count = count_in_text(element.raw, strings)
+        text = replace_in_text(element.raw, strings, marker)
         return Replacement(wire.read_element(text), {element.tag: count} if count else {}, ())
 
 
@@ -347,7 +340,7 @@ def _replace_in_value(
 
     def replace_decoded(text: str) -> str:
         plain = base64_fields.decode_content(text)
-        changed = _replace_in_text(plain, strings, marker)
+        changed = replace_in_text(plain, strings, marker)
         if changed == plain:
             return text
         return changed if plain == text else base64_fields.encode_text(changed)
@@ -356,7 +349,9 @@ def _replace_in_value(
     if not count:
         return Replacement(element, {}, tuple(strings))
     return Replacement(
-        _read_json(_map_texts(replace_decoded, value)), {element.tag: count}, tuple(strings)
+        _read_json(map_texts(replace_decoded, value)),
+        {element.tag: count},
+        tuple(strings),
     )
 
 
@@ -366,25 +361,5 @@ def _read_json(value: Any) -> Element:
     return wire.read_element(_SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text))
 
 
-def _map_texts(change: Callable[[str], str], value: Any) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list):
-        return [_map_texts(change, item) for item in value]
-    if isinstance(value, dict):
-        return {change(key): _map_texts(change, item) for key, item in value.items()}
-    return value
-
-
-def _replace_in_text(text: str, strings: Sequence[str], marker: str) -> str:
-    """Replace strings in one pass, the longest first, so that no marker is searched again."""
-    pattern = "|".join(re.escape(string) for string in sorted(strings, key=len, reverse=True))
-    return re.sub(pattern, lambda _: marker, text) if pattern else text
-
-
-def _count_in_text(text: str, strings: Sequence[str]) -> int:
-    return sum(text.count(string) for string in strings)
-
-
 def _count(value: Any, strings: Sequence[str]) -> int:
-    return sum(_count_in_text(text, strings) for text in list_strings(value))
+    return sum(count_in_text(text, strings) for text in list_strings(value))

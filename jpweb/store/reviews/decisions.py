@@ -28,7 +28,6 @@ from jpweb.store.models import (
     Approval,
     Conversation,
     Inquiry,
-    JournalEntry,
     LedgerEntry,
     Membership,
     Person,
@@ -42,16 +41,12 @@ from jpweb.store.sql.decision_places import (
     DecisionCursor,
     filter_place,
 )
-from jpweb.stream import timestamps, wire
-from jpweb.stream.events import ConversationEvent, ToolCallRequest
 
 PAGE_DECISIONS = 100
 #: Calls that ran without asking, and are left out, that a page counts.
 MAX_COUNTED_CALLS = 1000
 #: Decisions that a page counts.
 MAX_COUNTED_DECISIONS = MAX_FILTERED_ROWS
-#: Tool calls with the same id that are compared to find the one of an approval.
-_MAX_COMPARED_CALLS = 50
 #: The acts of the decisions that the ledger alone has.
 ACTS_BY_KIND = {
     DecisionKind.RUN: (Act.CALL_DECIDED_BY_POLICY,),
@@ -276,28 +271,6 @@ def list_people(person_id: int) -> dict[int, str]:
         | Exists(entries.filter(person_id=OuterRef("pk")))
     )
     return {person.pk: person.display_name for person in people.order_by("first_name", "username")}
-
-
-def find_call_anchor(approval: Approval) -> str:
-    """Return the anchor of the tool call of an approval; empty where it is not found.
-
-    An id may repeat in a conversation: the latest call before the approval is meant.
-    """
-    calls = JournalEntry.objects.filter(
-        conversation_id=approval.conversation_id,
-        category="call",
-        text__contains=approval.tool_call_id,
-    )
-    rows = calls.order_by("-item_position", "-position").values_list("anchor", "text")
-    for anchor, text in rows[:_MAX_COMPARED_CALLS]:
-        event = wire.read_element(text).body
-        if not isinstance(event, ConversationEvent) or not isinstance(event.kind, ToolCallRequest):
-            continue
-        called_at = timestamps.parse_timestamp(event.timestamp)
-        is_earlier = called_at is None or called_at <= approval.asked_at
-        if event.kind.id == approval.tool_call_id and is_earlier:
-            return str(anchor)
-    return ""
 
 
 def _get_kind(row: Inquiry | Approval | LedgerEntry) -> DecisionKind:

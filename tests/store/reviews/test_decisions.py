@@ -23,6 +23,7 @@ from jpweb.store.models import Approval, Inquiry, LedgerEntry, Membership, Perso
 from jpweb.store.reviews import decisions
 from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.store.sql import decision_matches
+from jpweb.store.transcript import call_anchors
 from jpweb.stream.answer_type import Boolean
 from jpweb.stream.inquiry import Answered
 from tests.store import making
@@ -169,11 +170,11 @@ def test_decisions_page_queries_do_not_grow_with_decisions(auditor: Person, run:
 
 def test_approval_leads_to_the_latest_call_of_its_id(run: Run):
     row = making.prompt(run)
-    assert decisions.find_call_anchor(row) == ""
+    assert call_anchors.find_call_anchor(row) == ""
     Approval.objects.filter(pk=row.pk).update(tool_call_id="call_1")
     row.refresh_from_db()
     call = run.conversation.journal.get(category="call")
-    assert decisions.find_call_anchor(row) == call.anchor
+    assert call_anchors.find_call_anchor(row) == call.anchor
 
 
 def test_forged_rows_of_the_ledger_are_no_decisions(auditor: Person):

@@ -24,6 +24,7 @@ from jpweb.store.reviews.decisions import (
 from jpweb.store.reviews.state_counts import StateCount
 from jpweb.store.search import saved_searches
 from jpweb.store.sql.decision_places import DecisionCursor
+from jpweb.store.transcript import call_anchors
 from jpweb.stream.markdown import outcome_texts
 from jpweb.web import access, converters, display_text, transcript
 from jpweb.web.forms.filters.decision_filters import DecisionFilterForm
@@ -96,7 +97,7 @@ def list_decisions(request: Request) -> HttpResponse:
 @access.approval(Role.READER)
 def open_call(request: Request, approval: Approval) -> HttpResponse:  # noqa: ARG001  a view
     """Open the tool call of an approval in its transcript."""
-    anchor = decisions.find_call_anchor(approval)
+    anchor = call_anchors.find_call_anchor(approval)
     return redirect(transcript.make_event_url(approval.conversation_id, anchor))
 
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.db.models import Max
 
 from jpweb.runtime import read_log
 from jpweb.store.choices import Act
-from jpweb.store.ledger import sealing, signing
+from jpweb.store.ledger import sealing
 from jpweb.store.models import LedgerEntry, Membership
 from jpweb.web.security.read_recording import EXPORT_ROUTES, LISTING_ROUTES, METADATA_ROUTES
 from tests.store import making
@@ -263,134 +259,6 @@ def test_unknown_act_in_the_address_is_named(world: World):
     response = world.client("owner").get("/audit/ledger?act=dance")
     assert response.status_code == 422
     assert "Unknown act “dance”" in response.content.decode()
-
-
-def download(world: World, name: str, folder: Path) -> Path:
-    """Return the ledger file that somebody downloads."""
-    response: Any = world.client(name).get("/audit/ledger.jsonl")
-    path = folder / "jpweb-ledger.jsonl"
-    path.write_bytes(response.content)
-    return path
-
-
-def verify(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run the downloaded verifier as a third person would, without jpweb's packages."""
-    command = [sys.executable, "-I", "-S", str(path.with_name("verifier.py")), str(path), *options]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-
-
-@pytest.fixture
-def file(world: World, tmp_path: Path) -> Path:
-    """Return a ledger file and, beside it, the verifier, both as downloaded."""
-    world.client("owner").post(make_address("question-answer", world), {"answer": "true"})
-    script: Any = world.client("auditor").get("/audit/ledger-verifier")
-    (tmp_path / "verifier.py").write_bytes(script.content)
-    return download(world, "auditor", tmp_path)
-
-
-def test_ledger_file_verifies_by_the_standard_library_alone(file: Path):
-    done = verify(file, "--public-key", signing.get_public_key())
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "The chain holds up to entry" in done.stdout
-
-
-def test_ledger_file_hides_entries_of_other_workspaces(world: World, file: Path):
-    own_file = download(world, "rival", file.parent)
-    assert world.home.name not in own_file.read_text()
-    lines = [json.loads(line) for line in own_file.read_text().splitlines()[1:]]
-    entries = [json.loads(line["text"]) for line in lines if "text" in line]
-    assert {entry.get("workspace") for entry in entries} <= {world.other_home.pk, None}
-    assert any("text_hash" in line for line in lines)
-    assert verify(own_file).returncode == 0
-
-
-def change_answer(lines: list[str]) -> list[str]:
-    return [line.replace("answered", "declined") for line in lines]
-
-
-def drop_last(lines: list[str]) -> list[str]:
-    return lines[:-1]
-
-
-def swap_last(lines: list[str]) -> list[str]:
-    return [*lines[:-2], lines[-1], lines[-2]]
-
-
-def change_head(lines: list[str]) -> list[str]:
-    statement = json.loads(lines[0])
-    statement["head"]["sequence"] -= 1
-    return [json.dumps(statement), *lines[1:-1]]
-
-
-FORGED = {"sequence": 1000, "text": '{"act":"answered"}'}
-
-
-def append_forged(lines: list[str]) -> list[str]:
-    return [*lines, json.dumps(FORGED)]
-
-
-def keep_head_alone(lines: list[str]) -> list[str]:
-    """Keep the genuine head, and have the entries begin after it."""
-    statement = json.loads(lines[0])
-    return [json.dumps(statement | {"first_sequence": statement["head"]["sequence"] + 1})]
-
-
-def replace_all(lines: list[str]) -> list[str]:
-    (head,) = keep_head_alone(lines)
-    return [head, json.dumps(FORGED)]
-
-
-@pytest.mark.parametrize(
-    ("tamper", "problem"),
-    [
-        (append_forged, "entry 1000: it is behind the signed head: it was added"),
-        (keep_head_alone, "entries 1 to"),
-        (replace_all, "entry 1000: it is behind the signed head: it was added"),
-        (change_answer, "the chain up to here is not the one that was signed"),
-        (drop_last, "is missing"),
-        (swap_last, "it is in the wrong place"),
-        (change_head, "head: the signature does not fit"),
-    ],
-)
-def test_verifier_names_changes_of_a_ledger_file(file: Path, tamper: Any, problem: str):
-    lines = file.read_text().splitlines()
-    file.write_text("\n".join(tamper(lines)) + "\n")
-    done = verify(file, "--public-key", signing.get_public_key())
-    assert (done.returncode, done.stderr) == (1, "")
-    assert problem in done.stdout
-
-
-@pytest.mark.parametrize("sequence", [None, "4", 4.0, True])
-def test_file_whose_head_names_no_entry_is_no_ledger_file(file: Path, sequence: Any):
-    head, *entries = file.read_text().splitlines()
-    statement = json.loads(head)
-    statement["head"]["sequence"] = sequence
-    file.write_text("\n".join([json.dumps(statement), *entries]) + "\n")
-    done = verify(file)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "does not begin with a head" in done.stderr
-
-
-@pytest.mark.parametrize("text", ["", "{}", '{"head": []}', '{"head": {"sequence": 1}}'])
-def test_kept_file_without_a_head_is_refused_by_name(file: Path, text: str):
-    kept = file.with_name("kept.json")
-    kept.write_text(text)
-    done = verify(file, "--head", str(kept))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"{kept} holds no signed head.\n"
-
-
-def test_verifier_refuses_a_file_signed_by_another_key(file: Path):
-    done = verify(file, "--public-key", "00" * 32)
-    assert done.returncode == 1
-    assert "signed with another key" in done.stdout
-
-
-def test_verifier_refuses_a_file_that_is_no_ledger(file: Path):
-    file.write_text("[]\n")
-    done = verify(file)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "line 1: this is not a JSON object" in done.stderr
 
 
 def test_role_below_auditor_sees_no_ledger(world: World):

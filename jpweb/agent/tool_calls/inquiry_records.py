@@ -1,0 +1,29 @@
+"""Reads what a journal says of a question and its answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from jpweb.stream.events import Element
+from jpweb.stream.inquiry import InquiryRequest
+
+
+def read_inquiry_id(element: Element) -> str:
+    """Return the id of a request, also of one whose question this version cannot read."""
+    if isinstance(element.kind, InquiryRequest):
+        return element.kind.id
+    with suppress(ValueError, RecursionError):
+        inquiry_id = json.loads(element.raw).get("id")
+        if isinstance(inquiry_id, str):
+            return inquiry_id
+    return ""
+
+
+def is_self_answered(note: Mapping[str, Any]) -> bool:
+    """Tell whether the process answered without a person, so the call got the answer at once."""
+    by = note.get("by")
+    kind = by.get("kind") if isinstance(by, Mapping) else None
+    return kind in ("configuration", "memory", "assistant")
