@@ -26,5 +26,5 @@ urlpatterns = [
     *account.urlpatterns,
 ]
 
-handler404 = "jpweb.web.views.sign_in.page_not_found"
-handler403 = "jpweb.web.views.sign_in.permission_denied"
+handler404 = "jpweb.web.views.identity.sign_in.page_not_found"
+handler403 = "jpweb.web.views.identity.sign_in.permission_denied"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jpweb.web.views import account, sign_in
 from jpweb.web.views.audit import ledger
 from jpweb.web.views.identity import (
+    account,
     group_joining,
     invitations,
     passkeys,
     second_factor,
+    sign_in,
     single_sign_on,
 )
 
