@@ -78,6 +78,20 @@ def collect_unsaved(
     return values
 
 
+def is_unchanged(conversation: Conversation, folder: DiskConversation, *, is_written: bool) -> bool:
+    """Tell whether a native conversation's files are those that its journal was compared with.
+
+    While writing is off, files count only of a conversation that had them before.
+    """
+    if conversation.removed_at is not None:  # until now
+        return False
+    _, fingerprint = split_unsaved(conversation.fingerprint)
+    if not is_written:
+        return fingerprint in ("", folder.fingerprint)
+    is_newly_archived = folder.is_archived and not conversation.archived
+    return fingerprint == folder.fingerprint and not is_newly_archived
+
+
 def append_external(
     conversation: Conversation, disk_conversation: DiskConversation, *, holds_lock: bool = False
 ) -> int:

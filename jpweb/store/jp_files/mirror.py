@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
@@ -86,6 +86,18 @@ class MirrorReport:
         return "; ".join(parts)
 
 
+class _DiskListing(NamedTuple):
+    """The conversations on disk and the refused ones.
+
+    ``small_readings`` are the parsed conversations of a new workspace, by JP's id, where one
+    transaction may write them all.
+    """
+
+    folders: list[DiskConversation]
+    refusals: Refusals
+    small_readings: dict[int, ParsedConversation] | None
+
+
 def _ignore_progress(_done: int, _total: int, _folder: str) -> None:
     """Ignore progress."""
 
@@ -107,56 +119,49 @@ def mirror_workspace(
     find = workspace.find_workspace_at if is_root else workspace.find_workspace
     disk_workspace = find(path)
     existing_row = find_row(disk_workspace)
-    bound_id = (
-        existing_row.copies_id
-        if existing_row
-        else disk_workspace.jp_id
-        if silo_bindings.can_bind(disk_workspace)
-        else ""
-    )
-    disk_workspace = workspace.bind_silo(disk_workspace, bound_id)
+    bound_id = silo_bindings.choose_bound_id(existing_row, disk_workspace)
+    disk_workspace = silo_bindings.bind_silo(disk_workspace, bound_id)
     report.problems += filter(
         None,
         (*disk_workspace.notes, db_text.clean_text(silo_bindings.describe_unbound(disk_workspace))),
     )
-    folders, refusals = _read_folders(disk_workspace, existing_row, report)
+    listing = _read_folders(disk_workspace, existing_row, report)
     report.notes = tuple(report.problems)
     # A small new workspace is one transaction: a commit costs as much as thirty elements.
-    with (
-        transaction.atomic()
-        if existing_row is None and reader_pool.is_small(folders)
-        else nullcontext()
-    ):
+    with nullcontext() if listing.small_readings is None else transaction.atomic():
         workspace_row, is_new = _get_or_create_row(disk_workspace, name, existing_row, bound_id)
-        _mirror_folders(workspace_row, folders, refusals, report, progress, is_new=is_new)
+        _mirror_folders(workspace_row, listing, report, progress, is_new=is_new)
         silo_bindings.record_silo(workspace_row, disk_workspace)
-        if not refusals.has_silo:
-            report.removed += external_appends.mark_removed(workspace_row, disk_workspace, folders)
+        if not listing.refusals.has_silo:
+            report.removed += external_appends.mark_removed(
+                workspace_row, disk_workspace, listing.folders
+            )
         return workspace_row, report
 
 
 def _read_folders(
     disk_workspace: DiskWorkspace, workspace_row: Workspace | None, report: MirrorReport
-) -> tuple[list[DiskConversation], Refusals]:
-    """Return the conversations on disk, and the refused ones, which are reported."""
+) -> _DiskListing:
+    """Return the listing; the refused conversations are reported."""
     refusals = Refusals(has_silo=silo_bindings.is_silo_missing(workspace_row, disk_workspace))
     folders = list(workspace.iterate_conversations(disk_workspace, refusals))
     if refusals.has_silo:
         report.problems.append(silo_bindings.MISSING_SILO_TEXT)
     report.problems += map(db_text.clean_text, refusals.lines)
-    return folders, refusals
+    small_readings = reader_pool.read_small(folders) if workspace_row is None else None
+    return _DiskListing(folders, refusals, small_readings)
 
 
 def _mirror_folders(
     workspace_row: Workspace,
-    folders: list[DiskConversation],
-    refusals: Refusals,
+    listing: _DiskListing,
     report: MirrorReport,
     progress: Callable[[int, int, str], None],
     *,
     is_new: bool,
 ) -> None:
     """Copy the changed conversations; ``is_new`` where the workspace's row is."""
+    folders, refusals, small_readings = listing
     conversations = Conversation.objects.filter(workspace=workspace_row)
     rows = (
         ()
@@ -180,7 +185,7 @@ def _mirror_folders(
     }
     report.unchanged_count = len(folders) - len(changed_ids)
     with reader_pool.read_ahead(
-        [folder for folder in folders if folder.jp_id in changed_ids]
+        [folder for folder in folders if folder.jp_id in changed_ids], small_readings
     ) as readings:
         for done_count, folder in enumerate(folders):
             progress(done_count, len(folders), folder.folder.name)
@@ -275,7 +280,7 @@ def _append_external(
     native_folders = [folder for folder in folders if folder.jp_id in native]
     for folder in native_folders:
         conversation = native[folder.jp_id]
-        if _is_unchanged(conversation, folder, is_written=is_written):
+        if external_appends.is_unchanged(conversation, folder, is_written=is_written):
             continue
         try:
             if external_appends.append_external(conversation, folder):
@@ -283,22 +288,6 @@ def _append_external(
         except external_appends.CopiesDiverged as error:
             report.problems.append(f"jp-c{conversation.jp_id}: {error}")
     return [folder for folder in folders if folder.jp_id not in native]
-
-
-def _is_unchanged(
-    conversation: Conversation, folder: DiskConversation, *, is_written: bool
-) -> bool:
-    """Tell whether a native conversation's files are those that its journal was compared with.
-
-    While writing is off, files count only of a conversation that had them before.
-    """
-    if conversation.removed_at is not None:  # until now
-        return False
-    _, fingerprint = external_appends.split_unsaved(conversation.fingerprint)
-    if not is_written:
-        return fingerprint in ("", folder.fingerprint)
-    is_newly_archived = folder.is_archived and not conversation.archived
-    return fingerprint == folder.fingerprint and not is_newly_archived
 
 
 def refresh_conversation(workspace_row: Workspace, disk_conversation: DiskConversation) -> None:
@@ -328,7 +317,7 @@ def register_workspace(disk_workspace: DiskWorkspace, name: str) -> tuple[Worksp
 
     Raises InvalidName.
     """
-    bound_id = disk_workspace.jp_id if silo_bindings.can_bind(disk_workspace) else ""
+    bound_id = silo_bindings.choose_bound_id(None, disk_workspace)
     return _get_or_create_row(disk_workspace, name, find_row(disk_workspace), bound_id)
 
 

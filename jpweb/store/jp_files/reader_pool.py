@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -37,8 +37,9 @@ from jpweb.store.jp_files.workspace import DiskConversation
 MAX_OWN_ELEMENTS = 20_000
 #: Bytes of streams from which processes parse from the start: about a second of reading.
 MIN_POOL_BYTES = 32 * 1024 * 1024
-#: Folders, and bytes of streams, that one transaction may write while it blocks other writers.
-MAX_SMALL_FOLDERS, MAX_SMALL_BYTES = 20, 64 * 1024
+#: Conversations, bytes and elements of streams that are read before one transaction writes them
+#: all: it blocks other writers for 0.02 s.
+MAX_SMALL_FOLDERS, MAX_SMALL_BYTES, MAX_SMALL_ELEMENTS = 20, 2 * 1024 * 1024, 2000
 #: Reader processes: the one writer of the database does not keep up with more.
 MAX_PROCESSES = 2
 #: Queue length of a process (prefetch), so that it never waits for a job. It holds one result until
@@ -64,11 +65,18 @@ _JOB_DECODER = msgspec.msgpack.Decoder(_ReadJob)
 
 
 @contextmanager
-def read_ahead(folders: Sequence[DiskConversation]) -> Iterator[Iterator[ParsedConversation]]:
+def read_ahead(
+    folders: Sequence[DiskConversation],
+    small_readings: Mapping[int, ParsedConversation] | None = None,
+) -> Iterator[Iterator[ParsedConversation]]:
     """Yield the parsed conversations, in order; each is parsed shortly before it is needed.
 
-    Folders of a process that died are parsed here.
+    ``small_readings`` has all of them where ``read_small`` returned them. Folders of a process
+    that died are parsed here.
     """
+    if small_readings is not None:
+        yield iter([small_readings[folder.jp_id] for folder in folders])
+        return
     processes: list[_ReaderProcess] = []
     try:
         yield _collect_readings(folders, processes)
@@ -77,12 +85,16 @@ def read_ahead(folders: Sequence[DiskConversation]) -> Iterator[Iterator[ParsedC
             process.stop_process()
 
 
-def is_small(folders: Sequence[DiskConversation]) -> bool:
-    """Tell whether the conversations are few and small enough for one transaction."""
-    return (
-        len(folders) <= MAX_SMALL_FOLDERS
-        and sum(map(workspace.get_stream_size, folders)) <= MAX_SMALL_BYTES
-    )
+def read_small(folders: Sequence[DiskConversation]) -> dict[int, ParsedConversation] | None:
+    """Return the parsed conversations by JP's id, None unless one transaction may write them."""
+    if len(folders) > MAX_SMALL_FOLDERS:
+        return None
+    if sum(map(workspace.get_stream_size, folders)) > MAX_SMALL_BYTES:
+        return None
+    readings = list(_parse_here(folders, MAX_SMALL_ELEMENTS))
+    if len(readings) < len(folders):
+        return None
+    return {folder.jp_id: parsed for folder, parsed in zip(folders, readings, strict=True)}
 
 
 def _collect_readings(
@@ -93,7 +105,7 @@ def _collect_readings(
     if sum(map(workspace.get_stream_size, folders)) >= MIN_POOL_BYTES:
         process_count = _count_spare_processors(len(folders))
     else:
-        for parsed in _parse_here(folders):
+        for parsed in _parse_here(folders, MAX_OWN_ELEMENTS):
             parsed_count += 1
             yield parsed
     remaining = folders[parsed_count:]
@@ -102,9 +114,10 @@ def _collect_readings(
     yield from _collect_results(remaining, processes)
 
 
-def _parse_here(folders: Sequence[DiskConversation]) -> Iterator[ParsedConversation]:
-    """Yield the first conversations, of ``MAX_OWN_ELEMENTS`` together, parsed in this process."""
-    spare_elements = MAX_OWN_ELEMENTS
+def _parse_here(
+    folders: Sequence[DiskConversation], spare_elements: int
+) -> Iterator[ParsedConversation]:
+    """Yield the first conversations, of ``spare_elements`` together, parsed in this process."""
     for folder in folders:
         try:
             parsed = reader.parse_conversation(folder, spare_elements)

@@ -103,7 +103,7 @@ def _copy_in_batches(
         conversation.last_activity = stream.last_time or _get_last_activity(
             disk_conversation, parsed
         )
-        _save_row(conversation)
+        _save_row(conversation, is_new=is_new)
     for start, end in _iterate_batch_bounds(stream.stream_rows.entries, equal_entries):
         with transaction.atomic():
             _check_unchanged(conversation)
@@ -150,7 +150,7 @@ def _copy_at_once(
     if stream is None:
         if not is_new:
             derived_masks.mask_title(conversation)
-        _save_row(conversation)
+        _save_row(conversation, is_new=is_new)
         return CopyResult(conversation.pk)
     if not is_new:
         stream = _hide_content(conversation, stream, redacted_texts)
@@ -158,7 +158,7 @@ def _copy_at_once(
     conversation.last_activity = stream.last_time or _get_last_activity(disk_conversation, parsed)
     journal.set_counts(conversation, stream.stream_rows)
     revision = conversation.revision
-    _save_row(conversation)
+    _save_row(conversation, is_new=is_new)
     event_count = journal.replace_rows(conversation, stream.stream_rows, is_new=is_new)
     states = inquiries.replace_rows(conversation, stream.inquiries, is_new=is_new)
     if conversation.revision != revision:
@@ -286,9 +286,9 @@ def _make_row(
     return conversation
 
 
-def _save_row(conversation: Conversation) -> None:
-    """Write every column of the row, which is inserted where it is new."""
-    if conversation.pk is None:
+def _save_row(conversation: Conversation, *, is_new: bool) -> None:
+    """Write every column of the row."""
+    if is_new:
         compiled_write.insert_row(conversation)
     else:
         conversation.save()

@@ -7,6 +7,7 @@ does not count until an owner confirms it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from django.db import transaction
@@ -66,6 +67,20 @@ def can_bind(disk_workspace: DiskWorkspace) -> bool:
     return disk_workspace.unbound_silo is None or not silo.is_linked_elsewhere(
         disk_workspace.unbound_silo, disk_workspace.root
     )
+
+
+def choose_bound_id(workspace_row: Workspace | None, disk_workspace: DiskWorkspace) -> str:
+    """Return the id that is bound to a root, of a new one its own where that may be bound."""
+    if workspace_row is not None:
+        return workspace_row.copies_id
+    return disk_workspace.jp_id if can_bind(disk_workspace) else ""
+
+
+def bind_silo(disk_workspace: DiskWorkspace, bound_id: str) -> DiskWorkspace:
+    """Return a workspace without a bound silo with its own, where ``bound_id`` is its id."""
+    if disk_workspace.jp_id != bound_id:
+        return disk_workspace
+    return replace(disk_workspace, silo=disk_workspace.unbound_silo, unbound_silo=None)
 
 
 def describe_unbound(disk_workspace: DiskWorkspace) -> str:

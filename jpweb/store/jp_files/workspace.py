@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -114,21 +114,15 @@ def find_workspace(path: Path, bound_id: str = "") -> DiskWorkspace:
             if _has_jp_folder(root):
                 jp_id, notes = _read_workspace_id(root)
                 silo_path = silo.find_silo(root, jp_id)
-                found = DiskWorkspace(root, jp_id, unbound_silo=silo_path, notes=notes)
-                return bind_silo(found, bound_id)
+                if jp_id == bound_id:
+                    return DiskWorkspace(root, jp_id, silo=silo_path, notes=notes)
+                return DiskWorkspace(root, jp_id, unbound_silo=silo_path, notes=notes)
     except OSError as error:
         raise NoWorkspace(f"{error.filename}: {error.strerror}") from error
     raise NoWorkspace(
         f"No JP workspace at {start}: neither it nor a folder above it holds “.jp”. "
         "Give the path of a repository where jp has been used."
     )
-
-
-def bind_silo(disk_workspace: DiskWorkspace, bound_id: str) -> DiskWorkspace:
-    """Return a workspace without a bound silo, with its silo bound where ``bound_id`` is its id."""
-    if disk_workspace.jp_id != bound_id:
-        return disk_workspace
-    return replace(disk_workspace, silo=disk_workspace.unbound_silo, unbound_silo=None)
 
 
 def find_workspace_at(root: Path, bound_id: str = "") -> DiskWorkspace:

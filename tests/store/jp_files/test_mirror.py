@@ -9,7 +9,7 @@ import pytest
 from jpweb.store import conversations, inquiries, journal
 from jpweb.store.choices import Origin
 from jpweb.store.errors import NoWorkspace
-from jpweb.store.jp_files import mirror, workspace
+from jpweb.store.jp_files import mirror, reader_pool, workspace
 from jpweb.store.jp_files.mirror import MirrorReport
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.stream import wire
@@ -244,9 +244,14 @@ def test_a_pass_that_fails_midway_leaves_the_conversation_as_it_was(
     assert mirror_again(tmp_path).event_count == 2
 
 
+@pytest.mark.parametrize(
+    ("small_bytes", "is_read_again"),
+    [pytest.param(0, True, id="long"), pytest.param(1_000_000, False, id="small")],
+)
 def test_conversation_that_another_pass_wrote_is_taken_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_bytes: int, is_read_again: bool
 ):
+    monkeypatch.setattr(reader_pool, "MAX_SMALL_BYTES", small_bytes)
     write_folder(tmp_path, NAME, stream(*KINDS))
     real = workspace.read_metadata
 
@@ -258,7 +263,8 @@ def test_conversation_that_another_pass_wrote_is_taken_as_it_is(
     monkeypatch.setattr(workspace, "read_metadata", read_late)
     report = mirror_again(tmp_path)
     (conversation,) = Conversation.objects.all()
-    assert (report.event_count, report.problems, report.changed_ids) == (0, [], [conversation.pk])
+    changed_ids = [conversation.pk] if is_read_again else []
+    assert (report.event_count, report.problems, report.changed_ids) == (0, [], changed_ids)
     assert conversation.journal.count() == conversation.entry_count == len(KINDS)
 
 

@@ -101,6 +101,7 @@ def rows() -> list[Any]:
 def test_reader_processes_read_the_same_rows_as_the_main_process(
     root: Path, worker_processes: list[Any], monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(reader_pool, "MAX_SMALL_BYTES", 0)
     progress: list[Any] = []
     home, report = mirror.mirror_workspace(root, "", lambda *args: progress.append(args[:2]))
     expected_rows = rows()

@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from jpweb.store.jp_files import mirror, reader, row_writer
+from jpweb.store.jp_files import mirror, reader, reader_pool, row_writer
+from jpweb.store.jp_files.reader import ParsedConversation
+from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Turn
 from jpweb.stream.events import ChatRequest, ChatResponse, EventKind, TurnStart
 from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
 from tests.store.making import write_folder
 
 pytestmark = pytest.mark.django_db(transaction=True)
-NAME = "17000000000-long"
+NAME, OTHER_NAME = "17000000000-long", "17000000001-other"
 KINDS: list[EventKind] = [
     TurnStart(),
     ChatRequest("One"),
@@ -58,6 +61,44 @@ def rows() -> list[Any]:
         list(Turn.objects.order_by("number").values_list("number", "position", "title")),
         list(Inquiry.objects.order_by("position").values_list("anchor", "state", "answer")),
     ]
+
+
+@pytest.mark.parametrize(
+    ("limit_name", "limit", "reading_count", "commit_count"),
+    [
+        ("MAX_SMALL_FOLDERS", 2, 2, 1),
+        ("MAX_SMALL_FOLDERS", 1, 2, 3),
+        ("MAX_SMALL_BYTES", 1, 2, 3),
+        ("MAX_SMALL_ELEMENTS", 2 * len(KINDS), 2, 1),
+        ("MAX_SMALL_ELEMENTS", 2 * len(KINDS) - 1, 3, 3),
+    ],
+)
+def test_small_new_workspace_is_read_and_then_one_transaction(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    limit_name: str,
+    limit: int,
+    reading_count: int,
+    commit_count: int,
+):
+    monkeypatch.setattr(reader_pool, limit_name, limit)
+    for name in (NAME, OTHER_NAME):
+        write_folder(tmp_path, name, stream(*KINDS))
+    parse, parsed_names = reader.parse_conversation, []
+
+    def record_reading(folder: DiskConversation, *limits: int) -> ParsedConversation:
+        assert not connection.in_atomic_block
+        parsed = parse(folder, *limits)
+        parsed_names.append(folder.folder.name)
+        return parsed
+
+    monkeypatch.setattr(reader, "parse_conversation", record_reading)
+    with CaptureQueriesContext(connection) as captured:
+        _, report = mirror.mirror_workspace(tmp_path)
+    assert (report.event_count, report.problems) == (2 * len(KINDS), [])
+    assert len(parsed_names) == reading_count
+    assert [query["sql"] for query in captured].count("COMMIT") == commit_count
+    assert mirror.mirror_workspace(tmp_path)[1].unchanged_count == 2
 
 
 def test_copy_in_batches_writes_the_same_rows(tmp_path: Path, pauses: list[Any]):
