@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jpweb.stream import anchor_ids
-from jpweb.stream.events import Element, ToolCallRequest, ToolCallResponse
-from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
+from jpweb.stream.events import Element
+from jpweb.stream.inquiry import InquiryRequest
 from jpweb.stream.transcript.builder import build_turn_items, split_parts
 from jpweb.stream.transcript.items import InquiryPair, Item, OrphanInquiry, PlacedElement, ToolCall
 from jpweb.stream.turns import (
-    EventLike,
     Place,
+    TurnMatches,
     TurnSpan,
     find_owners,
     is_turn_incomplete,
     iter_events,
     match_events,
+    match_turn,
     split_turns,
 )
 from jpweb.stream.wire.partial import PartialElement
 
 #: A turn without them has no inquiries; NoneType: a legacy element has no kind of its own.
 _INQUIRY_TYPES = frozenset({InquiryRequest, type(None)})
-#: The kinds of which tool calls and inquiries consist (``build_inquiry_outline``).
-_PAIRED_TYPES = frozenset({ToolCallRequest, ToolCallResponse, InquiryRequest, InquiryResponse})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +74,25 @@ def build_outline(elements: Sequence[Element]) -> Outline:
 
 
 def build_inquiry_outline(
-    partial_elements: Sequence[PartialElement], element_anchors: Sequence[str]
+    partial_elements: Sequence[PartialElement],
+    element_anchors: Sequence[str],
+    turn_matches: Mapping[int, TurnMatches] | None = None,
 ) -> Outline:
     """Return the outline with only inquiries and the tool calls that ask them.
 
     Its turns, anchors and inquiries are those of ``build_outline``, for a fraction of the time.
+    ``turn_matches`` are those of ``group_and_match``: to match again took 0.4 ms of 692 elements.
     """
+    known_matches = turn_matches or {}
     turns = split_turns(partial_elements)
     outline_turns = tuple(
-        _build_inquiry_turn(partial_elements, element_anchors, turn, turn is turns[-1])
+        _build_inquiry_turn(
+            partial_elements,
+            element_anchors,
+            turn,
+            known_matches.get(turn.start),
+            is_last=turn is turns[-1],
+        )
         for turn in turns
     )
     return Outline(outline_turns, tuple(element_anchors))
@@ -106,6 +115,8 @@ def _build_inquiry_turn(
     partial_elements: Sequence[PartialElement],
     element_anchors: Sequence[str],
     turn: TurnSpan,
+    known_matches: TurnMatches | None,
+    *,
     is_last: bool,
 ) -> OutlineTurn:
     """Return a turn of ``build_inquiry_outline``."""
@@ -113,9 +124,7 @@ def _build_inquiry_turn(
     kinds = {type(partial_elements[position].kind) for position in range(turn.start, turn.end)}
     if kinds.isdisjoint(_INQUIRY_TYPES):
         return OutlineTurn(turn.index, element_anchors[turn.start], turn.start, (), is_incomplete)
-    events = _list_paired_events(partial_elements, turn)
-    matches = match_events(events)
-    owner_by_inquiry = find_owners(events, matches)
+    events, matches, owner_by_inquiry = known_matches or match_turn(partial_elements, turn)
     questions = [place for place, event in events if type(event.kind) is InquiryRequest]
     ends = (matches.responses.get(place) for place in questions)
     visible_places = {*questions, *ends, *owner_by_inquiry.values()}
@@ -127,15 +136,3 @@ def _build_inquiry_turn(
             )[place]
     items = build_turn_items(parts_by_place, matches, owner_by_inquiry, is_incomplete)
     return OutlineTurn(turn.index, element_anchors[turn.start], turn.start, items, is_incomplete)
-
-
-def _list_paired_events(
-    partial_elements: Sequence[PartialElement], turn: TurnSpan
-) -> list[tuple[Place, EventLike]]:
-    """Return the events of tool calls and inquiries, and every event of legacy elements."""
-    return [
-        ((position, part), event)
-        for position in range(turn.start, turn.end)
-        if (kind := partial_elements[position].kind) is None or type(kind) in _PAIRED_TYPES
-        for part, event in enumerate(partial_elements[position].events)
-    ]

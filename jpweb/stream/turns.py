@@ -10,7 +10,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from jpweb.stream.events import (
     KINDS,
@@ -191,6 +191,30 @@ def find_owners(
             if owner is not None:
                 owner_by_inquiry[place] = owner
     return owner_by_inquiry
+
+
+#: The kinds of which tool calls and inquiries consist.
+_PAIRED_TYPES = frozenset({ToolCallRequest, ToolCallResponse, InquiryRequest, InquiryResponse})
+
+
+class TurnMatches(NamedTuple):
+    """The events of a turn's calls and inquiries and of its legacy elements, and their matches."""
+
+    events: list[tuple[Place, EventLike]]
+    matches: EventMatches
+    owner_by_inquiry: dict[Place, Place]
+
+
+def match_turn(elements: Sequence[ElementLike], turn: TurnSpan) -> TurnMatches:
+    """Return the matches and the owners of a turn: other events have none."""
+    events = [
+        ((position, part), event)
+        for position in range(turn.start, turn.end)
+        if (kind := elements[position].kind) is None or type(kind) in _PAIRED_TYPES
+        for part, event in enumerate(elements[position].events)
+    ]
+    matches = match_events(events)
+    return TurnMatches(events, matches, find_owners(events, matches))
 
 
 def _iter_event_likes(

@@ -23,6 +23,7 @@ from jpweb.stream.inquiry import (
     SourceTag,
 )
 from jpweb.stream.stats import count_stream
+from jpweb.stream.transcript import grouping
 from jpweb.stream.transcript.items import OrphanInquiry, StandaloneItem, ToolCall
 from jpweb.stream.wire.partial import read_partial
 from tests.builders import (
@@ -362,9 +363,11 @@ def test_a_census_counts_the_same_stream():
 def test_inquiry_outline_equals_the_inquiries_of_the_full_outline(elements):
     full_outline = outline.build_outline(elements)
     partial_elements = [read_partial(element.raw) for element in elements]
-    sparse = outline.build_inquiry_outline(
-        partial_elements,
-        anchor_ids.number_anchors(glance.content_anchor for glance in partial_elements),
+    anchors = anchor_ids.number_anchors(glance.content_anchor for glance in partial_elements)
+    _, turn_matches = grouping.group_and_match(partial_elements)
+    sparse = outline.build_inquiry_outline(partial_elements, anchors, turn_matches)
+    assert sparse == outline.build_inquiry_outline(
+        [read_partial(element.raw) for element in elements], anchors
     )
     assert sparse.anchors == full_outline.anchors
     assert [(turn.index, turn.anchor, turn.first, turn.is_incomplete) for turn in sparse.turns] == [

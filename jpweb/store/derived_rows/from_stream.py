@@ -16,7 +16,7 @@ from jpweb.stream.inquiry import Answered, Cancelled, InquiryRequest, InquiryRes
 from jpweb.stream.markdown import outcome_texts
 from jpweb.stream.outline import Outline
 from jpweb.stream.transcript.categories import categorize_element
-from jpweb.stream.transcript.grouping import group_elements
+from jpweb.stream.transcript.grouping import ElementGroups, group_elements
 from jpweb.stream.transcript.items import InquiryPair, ToolCall
 from jpweb.stream.wire.partial import PartialElement
 
@@ -48,10 +48,12 @@ class StreamRows(msgspec.Struct, array_like=True, frozen=True):
 
 
 def derive_stream_rows(
-    elements: Sequence[Element | PartialElement], anchors: Sequence[str]
+    elements: Sequence[Element | PartialElement],
+    anchors: Sequence[str],
+    groups: ElementGroups | None = None,
 ) -> StreamRows:
-    """Return the journal entries and the turns of a stream."""
-    item_places = group_elements(elements)
+    """Return the journal entries and the turns of a stream with these groups."""
+    item_places = groups or group_elements(elements)
     kinds: dict[str, str] = {}
     entry_rows = []
     for element, anchor, item_position in zip(

@@ -18,6 +18,7 @@ from jpweb.stream import anchor_ids, timestamps, wire
 from jpweb.stream.errors import MalformedStream
 from jpweb.stream.events import BrokenEvent, ConversationEvent, UnknownEvent
 from jpweb.stream.outline import build_inquiry_outline
+from jpweb.stream.transcript.grouping import group_and_match
 from jpweb.stream.wire.partial import PartialElement, read_partial
 
 #: Elements of one file at most.
@@ -106,14 +107,15 @@ def _parse_stream(
         raise TooManyElements
     partial_elements = [read_partial(text) for text in texts]
     anchors = anchor_ids.number_anchors(partial.content_anchor for partial in partial_elements)
-    outline_inquiries = build_inquiry_outline(partial_elements, anchors)
+    groups, turn_matches = group_and_match(partial_elements)
+    outline_inquiries = build_inquiry_outline(partial_elements, anchors, turn_matches)
     bodies = [
         type(partial.decoded.body) for partial in partial_elements if partial.decoded is not None
     ]
     stream = ParsedStream(
         framing,
         _find_last_time(partial_elements),
-        from_stream.derive_stream_rows(partial_elements, anchors),
+        from_stream.derive_stream_rows(partial_elements, anchors, groups),
         from_stream.derive_inquiry_rows(outline_inquiries),
         bodies.count(UnknownEvent),
         bodies.count(BrokenEvent),

@@ -20,7 +20,7 @@ from jpweb.stream.events import (
     ToolCallResponse,
 )
 from jpweb.stream.inquiry import InquiryRequest
-from jpweb.stream.turns import EventLike, Place, TurnSpan, find_owners, match_events, split_turns
+from jpweb.stream.turns import TurnMatches, TurnSpan, match_turn, split_turns
 
 #: Limit of a turn's title, taken from the person's message.
 MAX_TITLE_CHARS = 200
@@ -52,14 +52,22 @@ class ElementGroups(NamedTuple):
 
 def group_elements(elements: Sequence[ElementWithBody]) -> ElementGroups:
     """Return the groups of the elements of a whole stream."""
+    return group_and_match(elements)[0]
+
+
+def group_and_match(
+    elements: Sequence[ElementWithBody],
+) -> tuple[ElementGroups, dict[int, TurnMatches]]:
+    """Return the groups, and the matches of turns with inquiries or legacy elements by start."""
     item_positions = list(range(len(elements)))
     turn_spans = split_turns(elements)
+    turn_matches: dict[int, TurnMatches] = {}
     for turn in turn_spans:
-        _link_turn(elements, turn, item_positions)
-    return ElementGroups(
-        item_positions,
-        [TurnOpening(turn.start, _opening_title(elements, turn)) for turn in turn_spans],
-    )
+        if not _link_calls(elements, turn, item_positions):
+            turn_matches[turn.start] = matched = match_turn(elements, turn)
+            _link_matched(matched, turn, item_positions)
+    openings = [TurnOpening(turn.start, _opening_title(elements, turn)) for turn in turn_spans]
+    return ElementGroups(item_positions, openings), turn_matches
 
 
 def extract_title(text: str) -> str:
@@ -68,10 +76,10 @@ def extract_title(text: str) -> str:
     return next((line for line in lines if line), "")[:MAX_TITLE_CHARS]
 
 
-def _link_turn(
+def _link_calls(
     elements: Sequence[ElementWithBody], turn: TurnSpan, item_positions: list[int]
-) -> None:
-    """Set the item positions of a turn's elements."""
+) -> bool:
+    """Set the item positions of a turn's elements; False where it has other than calls to match."""
     calls: dict[str, list[int]] = {}
     answered: dict[str, int] = {}
     for position in range(turn.start, turn.end):
@@ -88,22 +96,14 @@ def _link_turn(
         elif kind is None or type(kind) is InquiryRequest:
             if kind is None and not isinstance(elements[position].body, LegacyEvents):
                 continue
-            return _link_matched(elements, turn, item_positions)
-    return None
+            return False
+    return True
 
 
-def _link_matched(
-    elements: Sequence[ElementWithBody], turn: TurnSpan, item_positions: list[int]
-) -> None:
-    """Set them as ``_link_turn`` does, for turns with inquiries or legacy elements."""
-    events: list[tuple[Place, EventLike]] = [
-        ((position, part), event)
-        for position in range(turn.start, turn.end)
-        for part, event in enumerate(elements[position].events)
-    ]
-    matches = match_events(events)
-    links = [(end[0], start[0]) for start, end in matches.responses.items()]
-    links += [(request[0], call[0]) for request, call in find_owners(events, matches).items()]
+def _link_matched(matched: TurnMatches, turn: TurnSpan, item_positions: list[int]) -> None:
+    """Set them as ``_link_calls`` does, for turns with inquiries or legacy elements."""
+    links = [(end[0], start[0]) for start, end in matched.matches.responses.items()]
+    links += [(request[0], call[0]) for request, call in matched.owner_by_inquiry.items()]
     for position in range(turn.start, turn.end):
         item_positions[position] = position
     for later, earlier in links:

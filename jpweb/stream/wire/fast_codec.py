@@ -138,10 +138,9 @@ def read_partial_shape(raw: str) -> PartialShape | None:
         shape = _decode(raw)
     except (ValueError, RecursionError):
         return None
-    timestamp = anchor_ids.normalize_uncached(shape.timestamp)
-    if timestamp is None or type(shape) not in _DESCRIBERS:
-        return None
-    described = _DESCRIBERS[type(shape)](shape, raw)
+    describe = _DESCRIBERS.get(type(shape))
+    timestamp = None if describe is None else anchor_ids.normalize_uncached(shape.timestamp)
+    described = None if describe is None or timestamp is None else describe(shape, raw)
     if described is None:
         return None
     kind, content = described
