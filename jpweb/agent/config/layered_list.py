@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from operator import itemgetter
+from typing import Any, TypeAlias
 
-from jpweb.agent.config.layers import Strategy
+from jpweb.agent.config.layers import JoinedList, Strategy, join_items
 from jpweb.agent.config.table_reader import TableReader
+
+Entry: TypeAlias = tuple[TableReader, int, Any]
+_get_item = itemgetter(2)
 
 
 class LayeredList:
     """The entries of a list that layers add to; each with the table that it came in."""
 
     def __init__(self) -> None:
-        self.entries: list[tuple[TableReader, int, Any]] = []
+        self._joined: list[Entry] = []
         self.discard = False
         self.has_dedup = False
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The entries of all layers."""
+        joined = self._joined
+        return joined.read_items(_get_item) if isinstance(joined, JoinedList) else joined
 
     def add_layer(self, table: TableReader, key: str) -> None:
         """Join a layer's list with the entries of those below. Raises InvalidConfiguration."""
@@ -30,12 +40,16 @@ class LayeredList:
             value, table, key = value_table.get("value"), value_table, "value"
         if not isinstance(value, list):
             raise table.make_error(key, "a list, or a table of value and strategy")
-        above = [(table.make_child(key, {}), index, item) for index, item in enumerate(value)]
-        below = [] if self.discard or strategy is Strategy.REPLACE else self.entries
-        self.entries = above + below if strategy is Strategy.PREPEND else below + above
+        parent = table.make_child(key, {})
+        above = [(parent, index, item) for index, item in enumerate(value)]
+        self._joined = join_items(
+            [] if self.discard or strategy is Strategy.REPLACE else self._joined,
+            above,
+            is_prepended=strategy is Strategy.PREPEND,
+            is_distinct=self.has_dedup,
+            get_value=_get_item,
+        )
         self.discard = discard
-        if self.has_dedup:
-            self._drop_duplicates()
 
     def _read_dedup(self, table: TableReader) -> None:
         """Take over the flag; it stays for later layers that do not set it."""
@@ -44,10 +58,3 @@ class LayeredList:
             raise table.make_error("dedup", "true, false or inherit")
         if value not in (None, "inherit"):
             self.has_dedup = value in (True, "true")
-
-    def _drop_duplicates(self) -> None:
-        entries: list[tuple[TableReader, int, Any]] = []
-        for entry in self.entries:
-            if not any(entry[2] == other[2] for other in entries):
-                entries.append(entry)
-        self.entries = entries

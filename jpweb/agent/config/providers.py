@@ -39,20 +39,24 @@ _PROVIDER_UNUSED = ("app_referrer", "base_url_env", "chain_on_max_tokens")
 def read_aliases(root: TableReader) -> dict[str, ModelConfig]:
     """Return ``providers.llm.aliases``; an alias may name another one."""
     table = root.get_table("providers").get_table("llm").get_table("aliases")
-    names = [name for name in table.values if table.get(name) is not None]
+    targets = {name: target for name in table.values if (target := table.get(name)) is not None}
     aliases: dict[str, ModelConfig] = {}
-    for name in names:
-        chain = [name]
-        while (target := table.get(chain[-1])) in names and isinstance(target, str):
-            if target in chain:
-                cycle = " -> ".join([*chain, target])
+    for name, first_target in targets.items():
+        links = {name: None}  # in their order
+        target = first_target
+        while isinstance(target, str) and target in targets and target not in aliases:
+            if target in links:
+                cycle = " -> ".join([*links, target])
                 raise InvalidConfiguration(
                     f"{table.locate_key(name)} is a circle of aliases: {cycle}. "
                     'One of them must be "provider/name".'
                 )
-            chain.append(target)
-        aliases[name] = _read_model_id(table, chain[-1], {})
-    return aliases
+            links[target] = None
+            target = targets[target]
+        known_model = aliases.get(target) if isinstance(target, str) else None
+        model = known_model or _read_model_id(table, next(reversed(links)), {})
+        aliases |= dict.fromkeys(links, model)
+    return {name: aliases[name] for name in targets}
 
 
 def read_model(

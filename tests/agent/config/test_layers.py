@@ -7,15 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jpweb.agent.config import layers as merging
 from jpweb.agent.config.layers import (
+    JoinedList,
     Layer,
     find_origin,
+    join_items,
     merge_layers,
     merge_options,
     merge_values,
     normalize_layer,
 )
+from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.errors import InvalidConfiguration
+from jpweb.stream.thread import SystemPart
 
 KEYS = st.sampled_from(["a", "b", "c"])
 VALUES: Any = st.recursive(
@@ -171,12 +176,63 @@ def test_normalize_layer_refuses_deep_nesting():
             [1, 2],
         ),
         ({"value": [1], "strategy": "append", "discard_when_merged": True}, [2], [2]),
+        ([3, 2], {"value": [2, 2, 1], "strategy": "prepend", "dedup": True}, [2, 1, 3]),
+        ([1], {"value": [2, 2], "strategy": "replace", "dedup": True}, [2]),
+        ("hello", {"value": "aa", "strategy": "replace", "dedup": True}, "aa"),
     ],
 )
 def test_an_option_of_two_layers_is_joined_as_its_annotation_says(
     below: Any, above: Any, expected: Any
 ):
     assert merge_options([{"o": below}, {"o": above}]) == {"o": expected}
+
+
+ITEMS: Any = st.recursive(
+    st.sampled_from([0, 1, 2, 2**53, 2**53 + 1, 0.0, -0.0, 1.0, 1.5, 2.0**53, 1e300])
+    | st.sampled_from([True, False, None, "", "1", "a", '"a"', "null", "\ud800"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(st.lists(st.tuples(st.lists(ITEMS, max_size=4), st.booleans(), st.booleans()), max_size=5))
+def test_join_items_keeps_the_first_of_equal_items(steps: list[tuple[list[Any], bool, bool]]):
+    joined = expected = []
+    for items, is_prepended, is_distinct in steps:
+        joined = join_items(joined, items, is_prepended=is_prepended, is_distinct=is_distinct)
+        expected = items + expected if is_prepended else expected + items
+        if is_distinct:
+            expected = [e for index, e in enumerate(expected) if e not in expected[:index]]
+    result = joined.read_items() if isinstance(joined, JoinedList) else joined
+    assert repr(result) == repr(expected)
+
+
+@pytest.mark.parametrize("every", [1, 2], ids=["each layer", "every second layer"])
+def test_lists_without_duplicates_compare_each_value_once(
+    monkeypatch: pytest.MonkeyPatch, every: int
+):
+    real, compared_values = merging._format_canonical, []
+
+    def format_canonical(value: Any) -> str:
+        compared_values.append(value["content"])
+        return real(value)
+
+    monkeypatch.setattr(merging, "_format_canonical", format_canonical)
+    names = [[*"abcdea"], *([*"xy"] for _ in range(20))]
+    lists = [
+        {
+            "value": [{"content": name} for name in layer_names],
+            "strategy": "append",
+            "dedup": number % every == 0,
+        }
+        for number, layer_names in enumerate(names)
+    ]
+    options = merge_options([{"o": []}, *({"o": value} for value in lists)])
+    assert [item["content"] for item in options["o"]] == [*"abcdexy"]
+    tables = [{"assistant": {"system_prompt_sections": value}} for value in lists]
+    system = load_configuration([Layer("f", table) for table in tables]).assistant.system
+    assert [part.content for part in system[1:] if isinstance(part, SystemPart)] == [*"abcdexy"]
+    assert len(compared_values) == 2 * sum(map(len, names))
 
 
 @pytest.mark.parametrize(

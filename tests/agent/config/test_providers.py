@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
+from jpweb.agent.config import ModelConfig
 from tests.agent.config.making import get_refusal, read_configuration
 
 
@@ -58,6 +61,25 @@ def test_an_alias_may_name_another_one():
         """
     ).assistant.model
     assert (model.provider, model.name) == ("anthropic", "o-4")
+
+
+def test_aliases_in_a_long_chain_are_all_the_last_one():
+    names = [f"a{number}" for number in range(3_000)]
+    links = "".join(f'{name} = "{target}"\n' for name, target in pairwise(names))
+    config = read_configuration(
+        f'[providers.llm.aliases]\n{links}a2999 = "x/y"\n[assistant.model]\nid = "a0"'
+    )
+    assert config.assistant.model == ModelConfig("x", "y")
+
+
+def test_an_alias_that_leads_into_a_circle_is_named():
+    text = get_refusal('[providers.llm.aliases]\nk = "x/y"\nc = "a"\na = "b"\nb = "a"')
+    assert "aliases.c is a circle of aliases: c -> a -> b -> a." in text
+
+
+def test_an_alias_of_no_model_names_no_other_alias():
+    text = get_refusal('[providers.llm.aliases]\nk = "x/y"\nc = "a"\na = "b"')
+    assert text.endswith('aliases.a is "b". It must be "provider/name".')
 
 
 def test_a_circle_of_aliases_is_named_even_where_none_is_used():
