@@ -247,6 +247,18 @@ def find_origin(layers: Sequence[Layer], path: Sequence[str]) -> str:
     return layers[-1].name if layers else "the configuration"
 
 
+def group_layers(layers: Sequence[Layer], path: Sequence[str]) -> Mapping[str, Sequence[Layer]]:
+    """Return the layers that set each key of the table at a path, lowest first."""
+    layers_by_key: dict[str, list[Layer]] = {}
+    for layer in layers:
+        value: Any = layer.values
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        for key in value if isinstance(value, Mapping) else ():
+            layers_by_key.setdefault(key, []).append(layer)
+    return layers_by_key
+
+
 def list_values(layers: Sequence[Layer], path: Sequence[str]) -> list[Any]:
     """Return the values that layers have at a path, lowest first."""
     values: list[Any] = []

@@ -31,7 +31,7 @@ def read_system_prompt(
     text, sections, instructions = DEFAULT_PROMPT, LayeredList(), LayeredList()
     discard = True  # any value displaces the default
     for layer in layers:
-        table = TableReader.from_layers([layer]).descend(path)
+        table = TableReader.from_layer(layer).descend(path)
         if table.get("system_prompt") is not None:
             text, discard = _merge_text(table, "" if discard else text)
         sections.add_layer(table, "system_prompt_sections")

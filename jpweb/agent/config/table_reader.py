@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, TypeVar
 
 from jpweb.agent.config import display
-from jpweb.agent.config.layers import Layer, find_origin, merge_layers
+from jpweb.agent.config.layers import Layer, find_origin, group_layers, merge_layers
 from jpweb.agent.config.types import SettingPlace
 from jpweb.agent.errors import InvalidConfiguration
 
@@ -40,6 +41,19 @@ class TableReader:
     def from_layers(cls, layers: Sequence[Layer], notes: list[str] | None = None) -> TableReader:
         """Return the merged values of the layers."""
         return cls(layers, (), merge_layers(layers), [] if notes is None else notes)
+
+    @classmethod
+    def from_layer(cls, layer: Layer) -> TableReader:
+        """Return the values of one layer, without a copy."""
+        return cls([layer], (), layer.values)
+
+    @cached_property
+    def layers_by_key(self) -> Mapping[str, Sequence[Layer]]:
+        """The layers that set each key, lowest first.
+
+        With all layers searched for each key, 5,000 tools under 500 layers took 18 s.
+        """
+        return group_layers(self.layers, self.path)
 
     def get(self, key: str) -> Any:
         """Return the value of any type."""
@@ -109,8 +123,10 @@ class TableReader:
         raise self.make_error(key, "a table")
 
     def get_table(self, key: str) -> TableReader:
-        """Return a reader of a table; of an empty one where it is absent."""
-        return self.make_child(key, self.get_mapping(key) or {})
+        """Return a reader of a table and the layers that set it; of an empty one if absent."""
+        child = self.make_child(key, self.get_mapping(key) or {})
+        child.layers = self._find_layers(key)
+        return child
 
     def descend(self, path: Sequence[str]) -> TableReader:
         """Return a reader of the table at a path below; of an empty one where it is absent."""
@@ -130,15 +146,20 @@ class TableReader:
 
     def locate_key(self, key: str) -> str:
         """Return a key with its file."""
-        full_path = (*self.path, key)
-        return f"{find_origin(self.layers, full_path)}: {display.format_key(full_path)}"
+        return f"{self._find_origin(key)}: {display.format_key((*self.path, key))}"
 
     def find_setting(self, key: str) -> SettingPlace | None:
         """Return the place of a value; None where it is absent."""
         if self.get(key) is None:
             return None
-        full_path = (*self.path, key)
-        return SettingPlace(display.format_key(full_path), find_origin(self.layers, full_path))
+        return SettingPlace(display.format_key((*self.path, key)), self._find_origin(key))
+
+    def _find_origin(self, key: str) -> str:
+        return find_origin(self._find_layers(key), (*self.path, key))
+
+    def _find_layers(self, key: str) -> Sequence[Layer]:
+        """Return the layers that set a key; where none does, all."""
+        return self.layers_by_key.get(key, self.layers) if len(self.layers) > 1 else self.layers
 
     def make_error(self, key: str, allowed: str, *, hidden: bool = False) -> InvalidConfiguration:
         """Return the error to raise: the key, its value, the allowed values."""

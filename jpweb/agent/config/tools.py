@@ -161,7 +161,7 @@ class _ToolReader:
             raise table.make_error(unknown_key, "fs, the only kind of access")
         entries = LayeredList()
         for layer in table.layers:
-            entries.add_layer(TableReader.from_layers([layer]).descend(table.path), "fs")
+            entries.add_layer(TableReader.from_layer(layer).descend(table.path), "fs")
         return tuple(_read_rule(*entry) for entry in entries.entries)
 
     def _read_mode(self, key: Literal["run", "result"], is_inside: bool) -> Mode:
@@ -189,7 +189,7 @@ class _ToolReader:
 
 def _read_options(table: TableReader) -> dict[str, Any]:
     table.get_mapping("options")
-    readers = (TableReader.from_layers([layer]).descend(table.path) for layer in table.layers)
+    readers = (TableReader.from_layer(layer).descend(table.path) for layer in table.layers)
     return merge_options([reader.get_mapping("options") or {} for reader in readers])
 
 

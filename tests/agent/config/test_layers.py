@@ -197,7 +197,8 @@ ITEMS: Any = st.recursive(
 
 @given(st.lists(st.tuples(st.lists(ITEMS, max_size=4), st.booleans(), st.booleans()), max_size=5))
 def test_join_items_keeps_the_first_of_equal_items(steps: list[tuple[list[Any], bool, bool]]):
-    joined = expected = []
+    joined: list[Any] = []
+    expected: list[Any] = []
     for items, is_prepended, is_distinct in steps:
         joined = join_items(joined, items, is_prepended=is_prepended, is_distinct=is_distinct)
         expected = items + expected if is_prepended else expected + items
