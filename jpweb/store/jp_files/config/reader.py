@@ -18,7 +18,12 @@ from jpweb.store.jp_files import directory_handles
 from jpweb.store.jp_files.config import size_limits, variables
 from jpweb.store.jp_files.config.extends import FileFinder
 from jpweb.store.jp_files.config.sources import ConfigSource, EntryPath, list_sources
-from jpweb.store.jp_files.config.toml_parser import ConfigText, parse_texts
+from jpweb.store.jp_files.config.toml_parser import (
+    ConfigText,
+    ParseResult,
+    check_total,
+    parse_texts,
+)
 
 #: In the order in which JP looks for a file.
 _READ_SUFFIXES = (".toml", ".json", ".yaml", ".yml", ".jsonc")
@@ -152,10 +157,11 @@ def _read_source(source: ConfigSource) -> ConfigFiles:
             tree.reader.notes.append(_explain_unread(source, name, main_path))
     tree.load_files()
     texts = tree.list_texts()
+    check_total(tree.results[path] for path, _ in texts)  # merging reads each as often as it counts
     layers = tuple(
-        (text.name, tree.values[path])
+        (text.name, tree.results[path].values)
         for path, text in texts
-        if tree.values[path] or path != main_path
+        if tree.results[path].values or path != main_path
     )
     keys = b"".join(text.key for _, text in texts)
     fingerprint = sha256(source.label.encode() + keys).hexdigest() if keys else ""
@@ -172,7 +178,7 @@ class _ConfigTree:
         self.reader, self.finder = _ConfigReader(source, main_path), FileFinder(source)
         self._source = source
         self.texts: dict[EntryPath, ConfigText] = {}
-        self.values: dict[EntryPath, Mapping[str, Any]] = {}
+        self.results: dict[EntryPath, ParseResult] = {}
         self._main_path = main_path
         #: The files before and after each file; those of no file belong to the default.
         self._extended: dict[EntryPath | None, tuple[list[EntryPath], list[EntryPath]]] = {}
@@ -185,8 +191,11 @@ class _ConfigTree:
             for path in pending:
                 self.texts[path] = self.reader.load_text(path)
             parsed = parse_texts([self.texts[path] for path in pending])
-            self.values |= zip(pending, parsed, strict=True)
-            extended_paths = [self._find_extended(path, self.values[path]) for path in pending]
+            self.results |= zip(pending, parsed, strict=True)
+            extended_paths = [
+                self._find_extended(path, result.values)
+                for path, result in zip(pending, parsed, strict=True)
+            ]
             pending = [
                 path
                 for path in dict.fromkeys(path for paths in extended_paths for path in paths)

@@ -22,7 +22,7 @@ MAX_LISTED_ENTRIES = 10_000
 MAX_LEVELS = 32
 #: Levels of tables and arrays, and parts of one key.
 MAX_DEPTH = 64
-#: Keys and items of one file, and of all files together.
+#: Keys and items of one file, and of all layers together.
 MAX_VALUES, MAX_TOTAL_VALUES = 20_000, 40_000
 
 #: Strings and comments of TOML. An unterminated string is an error to any parser: it ends with the

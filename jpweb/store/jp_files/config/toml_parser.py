@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
@@ -43,8 +43,8 @@ class ConfigText(NamedTuple):
         return hashlib.sha256(f"{self.suffix}\n{self.text}".encode()).digest()
 
 
-class _ParseResult(NamedTuple):
-    """The result of a text: its values, or the problem."""
+class ParseResult(NamedTuple):
+    """The result of a text: its values, read-only, and how many they are, or the problem."""
 
     values: dict[str, Any]
     problem: str
@@ -56,17 +56,17 @@ class _ResultCache:
     """A cache of the newest results, by the hash of their texts."""
 
     def __init__(self) -> None:
-        self._results: OrderedDict[bytes, _ParseResult] = OrderedDict()
+        self._results: OrderedDict[bytes, ParseResult] = OrderedDict()
         self._size = 0
         self._lock = Lock()
 
-    def get(self, key: bytes) -> _ParseResult | None:
+    def get(self, key: bytes) -> ParseResult | None:
         with self._lock:
             if key in self._results:
                 self._results.move_to_end(key)
             return self._results.get(key)
 
-    def put(self, key: bytes, parsed: _ParseResult) -> None:
+    def put(self, key: bytes, parsed: ParseResult) -> None:
         with self._lock:
             if key not in self._results:
                 self._size += parsed.size
@@ -81,12 +81,12 @@ _process_slots = BoundedSemaphore(MAX_PROCESSES)
 
 def parse_toml(name: str, text: str) -> dict[str, Any]:
     """Return the values of a TOML text, a copy. Raises InvalidConfigFile, which names the line."""
-    (values,) = parse_texts([ConfigText(name, ".toml", text)])
-    return copy.deepcopy(values)
+    (result,) = parse_texts([ConfigText(name, ".toml", text)])
+    return copy.deepcopy(result.values)
 
 
-def parse_texts(texts: Sequence[ConfigText]) -> list[dict[str, Any]]:
-    """Return the values of texts, read-only. Raises InvalidConfigFile for the first invalid one."""
+def parse_texts(texts: Sequence[ConfigText]) -> list[ParseResult]:
+    """Return the results of valid texts. Raises InvalidConfigFile for the first invalid one."""
     keys = [text.key for text in texts]
     results = {key: parsed for key in keys if (parsed := _cache.get(key))}
     uncached = {key: text for key, text in zip(keys, texts, strict=True) if key not in results}
@@ -98,29 +98,34 @@ def parse_texts(texts: Sequence[ConfigText]) -> list[dict[str, Any]]:
     for key, text in zip(keys, texts, strict=True):
         if results[key].problem:
             raise InvalidConfigFile(f"{text.name}: {results[key].problem}")
-    if sum(results[key].value_count for key in keys) > size_limits.MAX_TOTAL_VALUES:
+    check_total(results[key] for key in keys)
+    return [results[key] for key in keys]
+
+
+def check_total(results: Iterable[ParseResult]) -> None:
+    """Raise InvalidConfigFile for more values than all files may have together."""
+    if sum(result.value_count for result in results) > size_limits.MAX_TOTAL_VALUES:
         limit_text = f"{size_limits.MAX_TOTAL_VALUES:,}"
         raise InvalidConfigFile(
             f"The configuration has more than {limit_text} keys and items in its files."
         )
-    return [results[key].values for key in keys]
 
 
-def _parse_new(missing: dict[bytes, ConfigText]) -> dict[bytes, _ParseResult]:
+def _parse_new(missing: dict[bytes, ConfigText]) -> dict[bytes, ParseResult]:
     """Parse texts and cache the results, up to the first one that is too expensive."""
-    results: dict[bytes, _ParseResult] = {}
+    results: dict[bytes, ParseResult] = {}
     with _process_slots:
         lines = _run_parser([(text.suffix, text.text) for text in missing.values()])
     for (key, text), line in zip(missing.items(), lines, strict=False):
         results[key] = _parse_line(text, line)
     for key, text in missing.items():
         if key not in results:  # the one at which the process ended
-            results[key] = _ParseResult({}, _too_expensive_text(), len(text.text))
+            results[key] = ParseResult({}, _too_expensive_text(), len(text.text))
             break
     for key, parsed in results.items():
         _cache.put(key, parsed)
     # Later texts were not parsed; ``parse_texts`` raises the earlier text's problem first.
-    unread = _ParseResult({}, "it was not read.", 0)
+    unread = ParseResult({}, "it was not read.", 0)
     return {key: results.get(key, unread) for key in missing}
 
 
@@ -155,14 +160,14 @@ def _run_parser(texts: list[tuple[str, str]]) -> list[bytes]:
     return completed.stdout.splitlines(keepends=True)
 
 
-def _parse_line(text: ConfigText, line: bytes) -> _ParseResult:
+def _parse_line(text: ConfigText, line: bytes) -> ParseResult:
     try:
         result = json.loads(line)
     except ValueError:  # it ended in the middle of the line
-        return _ParseResult({}, _too_expensive_text(), len(text.text))
+        return ParseResult({}, _too_expensive_text(), len(text.text))
     values = db_text.clean_json(result.get("values", {}))
     problem = db_text.clean_text(result.get("problem", ""))
-    return _ParseResult(values, problem, len(text.text) + len(line), result.get("count", 0))
+    return ParseResult(values, problem, len(text.text) + len(line), result.get("count", 0))
 
 
 def _too_expensive_text() -> str:
