@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jpweb.runtime.configuration import WorkspaceConfig, list_reviewed, load_workspace_config
+from jpweb.store.errors import InvalidConfigFile
+from jpweb.store.jp_files import config, silo_bindings
 from jpweb.store.masking.masks import load_conversation_masks
 from jpweb.store.redaction.application import has_redactions
 from jpweb.store.suspected_secrets import detector
@@ -21,10 +24,12 @@ from jpweb.stream.thread import SystemPart
 if TYPE_CHECKING:
     from jpweb.agent.config import Configuration
     from jpweb.store.ledger.entries import Actor
-    from jpweb.store.models import Conversation, Person
+    from jpweb.store.models import Conversation, Person, Workspace
 
 #: Changes that are loaded for a page, the newest ones; loading takes some milliseconds each.
 MAX_LISTED_CHANGES = 50
+#: Keys and items that are loaded for a page, those of each change's load; a thousand take 30 ms.
+MAX_LOADED_VALUES = 250_000
 #: Parameters of a model whose values people see.
 SHOWN_PARAMETERS = frozenset(
     {"max_tokens", "reasoning", "stop_words", "temperature", "top_k", "top_p", "verbosity"}
@@ -101,7 +106,9 @@ def read_config_history(conversation: Conversation) -> ConversationConfigHistory
     """Read every configuration that the conversation had, for people: with secrets masked."""
     stored = read_stored_config(conversation, load_conversation_masks(conversation.pk))
     workspace = conversation.workspace
-    omitted_count = max(len(stored.changes) - MAX_LISTED_CHANGES, 0)
+    value_count = stored.value_count + _count_file_values(workspace)
+    max_listed = MAX_LOADED_VALUES // max(value_count, 1)
+    omitted_count = max(len(stored.changes) - min(max_listed, MAX_LISTED_CHANGES), 0)
     steps: list[ConfigStep] = []
     for count in range(omitted_count, len(stored.changes) + 1):
         if count == 0 and stored.base is None and stored.changes[:1] and _is_first(stored):
@@ -167,6 +174,14 @@ def list_prompt_texts(
         is_hidden = is_redacted or bool(detector.find_secrets(text, deadline))
         texts.append(PromptText("" if is_hidden else text, is_hidden))
     return texts
+
+
+def _count_file_values(workspace: Workspace) -> int:
+    silo = silo_bindings.find_bound_silo(workspace)
+    try:
+        return config.read_config(Path(workspace.root), silo).value_count
+    except InvalidConfigFile:
+        return 0
 
 
 def _is_first(stored: StoredConfig) -> bool:

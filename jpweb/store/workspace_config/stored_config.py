@@ -12,6 +12,8 @@ from jpweb.store import db_text
 from jpweb.store.choices import Origin, WritePolicy
 from jpweb.store.errors import InvalidConfigFile, NoWorkspace
 from jpweb.store.jp_files import directory_handles, mirror, silo_bindings, workspace, writer
+from jpweb.store.jp_files.config import size_limits
+from jpweb.store.jp_files.config.toml_process import check_limits
 from jpweb.store.masking.masks import Masks
 from jpweb.store.models import Conversation, JournalEntry, Turn
 from jpweb.stream.events import ConfigDelta, ConversationEvent
@@ -45,13 +47,15 @@ class ConfigChange:
 class StoredConfig:
     """A conversation's base configuration and its changes, in the order of the stream.
 
-    ``problems`` has a line for each part that could not be read.
+    ``problems`` has a line for each part that could not be read; ``value_count`` is the number of
+    keys and items of all others.
     """
 
     base: Mapping[str, Any] | None = None
     base_digest: str = ""
     changes: tuple[ConfigChange, ...] = ()
     problems: tuple[str, ...] = ()
+    value_count: int = 0
 
     @property
     def layers(self) -> tuple[tuple[str, Mapping[str, Any]], ...]:
@@ -101,17 +105,25 @@ def read_stored_config(conversation: Conversation, masks: Masks | None = None) -
     ``masks`` hides suspected secrets of the changes from people. A conversation that began here has
     no base of its own: ``writer`` writes the smallest that JP loads, which decides nothing.
     """
-    base, base_digest, problems = None, "", []
+    base, base_digest, problems, value_count = None, "", [], 0
     if has_files(conversation):
         try:
             content = _read_base_file(conversation)
             content = b"" if content == writer.SMALLEST_BASE_CONFIG else content
             base_digest = sha256(content).hexdigest() if content else ""
-            base = _parse_base(content) if content else None
+            if content:
+                base, value_count = _parse_base(content)
         except InvalidConfigFile as error:
             problems.append(db_text.clean_text(str(error)))
-    changes, change_problems = _read_changes(conversation.pk, masks or Masks())
-    return StoredConfig(base, base_digest, tuple(changes), (*problems, *change_problems))
+    reader = _ChangeReader(masks or Masks(), value_count)
+    change_problems = reader.read_changes(conversation.pk)
+    return StoredConfig(
+        base,
+        base_digest,
+        tuple(reader.changes),
+        (*problems, *change_problems),
+        reader.value_count,
+    )
 
 
 def _read_base_file(conversation: Conversation) -> bytes:
@@ -133,42 +145,74 @@ def _read_base_file(conversation: Conversation) -> bytes:
         raise InvalidConfigFile(f"{BASE_CONFIG_NAME}: {error.strerror}.") from error
 
 
-def _parse_base(content: bytes) -> Mapping[str, Any]:
+def _parse_base(content: bytes) -> tuple[Mapping[str, Any], int]:
+    """Return the values and how many they are. Raises InvalidConfigFile."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise InvalidConfigFile(f"{BASE_CONFIG_NAME} is not JSON: {str(error)[:200]}.") from error
     if not isinstance(value, dict):
         raise InvalidConfigFile(f"{BASE_CONFIG_NAME} is not an object.")
-    return value
+    problem, value_count = _count_values(value)
+    if problem:
+        raise InvalidConfigFile(f"{BASE_CONFIG_NAME}: {problem}")
+    return value, value_count
 
 
-def _read_changes(conversation_id: int, masks: Masks) -> tuple[list[ConfigChange], list[str]]:
-    rows = JournalEntry.objects.filter(
-        conversation_id=conversation_id, category=_CATEGORY, kind=ConfigDelta.TAG
-    )
-    changes: list[ConfigChange] = []
-    character_count = 0
-    starts = list(
-        Turn.objects.filter(conversation_id=conversation_id)
-        .order_by("position")
-        .values_list("position", "number")
-    )
-    values = rows.order_by("position").values_list("position", "anchor", "text")
-    for position, anchor, text in values[: MAX_CHANGES + 1]:
-        character_count += len(text)
-        if (
-            len(changes) == MAX_CHANGES
-            or len(text) > MAX_CHANGE_CHARACTERS
-            or character_count > MAX_TOTAL_CHARACTERS
-        ):
-            return changes, [
-                f"The configuration change at {position} and all later ones are too many or too "
-                "large to be read."
-            ]
-        body = masks.read_element(anchor, text).body
-        if isinstance(body, ConversationEvent) and isinstance(body.kind, ConfigDelta):
+def _count_values(values: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the problem of too many keys and items, empty where none, and their number.
+
+    Whoever merges the values refuses those that nest too deep.
+    """
+    return check_limits(values, MAX_BASE_BYTES, size_limits.MAX_VALUES)
+
+
+class _ChangeReader:
+    """Reads a conversation's changes within their limits, and those of all layers together."""
+
+    def __init__(self, masks: Masks, value_count: int) -> None:
+        self.changes: list[ConfigChange] = []
+        self.value_count = value_count
+        self._masks = masks
+        self._character_count = 0
+
+    def read_changes(self, conversation_id: int) -> list[str]:
+        """Read the changes up to the first one that is too large; return the problem with it."""
+        rows = JournalEntry.objects.filter(
+            conversation_id=conversation_id, category=_CATEGORY, kind=ConfigDelta.TAG
+        )
+        starts = list(
+            Turn.objects.filter(conversation_id=conversation_id)
+            .order_by("position")
+            .values_list("position", "number")
+        )
+        values = rows.order_by("position").values_list("position", "anchor", "text")
+        for position, anchor, text in values[: MAX_CHANGES + 1]:
             turn_number = next((number for start, number in starts if start >= position), None)
-            digest = sha256(text.encode(errors="surrogatepass")).hexdigest()
-            changes.append(ConfigChange(position, turn_number, body.kind.delta, digest, anchor))
-    return changes, []
+            if not self._add_change(position, turn_number, anchor, text):
+                return [
+                    f"The configuration change at {position} and all later ones are too many or "
+                    "too large to be read."
+                ]
+        return []
+
+    def _add_change(self, position: int, turn_number: int | None, anchor: str, text: str) -> bool:
+        """Add the change that a text holds, if any; return whether it is within the limits."""
+        self._character_count += len(text)
+        if (
+            len(self.changes) == MAX_CHANGES
+            or len(text) > MAX_CHANGE_CHARACTERS
+            or self._character_count > MAX_TOTAL_CHARACTERS
+        ):
+            return False
+        body = self._masks.read_element(anchor, text).body
+        if not (isinstance(body, ConversationEvent) and isinstance(body.kind, ConfigDelta)):
+            return True
+        delta = body.kind.delta
+        problem, value_count = _count_values(delta)
+        if problem or self.value_count + value_count > size_limits.MAX_TOTAL_VALUES:
+            return False
+        self.value_count += value_count
+        digest = sha256(text.encode(errors="surrogatepass")).hexdigest()
+        self.changes.append(ConfigChange(position, turn_number, delta, digest, anchor))
+        return True

@@ -22,7 +22,9 @@ from jpweb.runtime.conversation_config import (
 from jpweb.store import journal
 from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files import mirror
+from jpweb.store.jp_files.config import size_limits
 from jpweb.store.models import Conversation, Person, Workspace
+from jpweb.store.workspace_config.stored_config import read_stored_config
 from jpweb.stream.events import ChatRequest, ConfigDelta, TurnStart
 from tests.builders import make_element
 from tests.runtime.configuring import (
@@ -184,6 +186,10 @@ def paused_collector() -> Iterator[None]:
         (b"[]", "base_config.json is not an object"),
         (b"[" * 100_000, "base_config.json is not JSON"),
         (b" " * (2 * 1024 * 1024 + 1), "base_config.json: "),
+        (
+            json.dumps({"x": [0] * 20_000}).encode(),
+            "base_config.json: it has more than 20,000 keys and items.",
+        ),
     ],
 )
 def test_a_base_that_cannot_be_read_is_a_problem_and_the_files_count(
@@ -215,3 +221,56 @@ def test_config_history_reports_more_changes_than_its_limit(
         "The configuration change at 2 and all later ones are too many or too large to be read.",
     )
     assert name_model(history.steps[-1].config.configuration) == "anthropic/m-1"
+
+
+@pytest.mark.parametrize("limit", ["MAX_VALUES", "MAX_TOTAL_VALUES"])
+def test_stored_changes_have_the_limits_of_files(
+    home: Workspace, monkeypatch: pytest.MonkeyPatch, limit: str
+):
+    """5,000 tools of a base under 500 changes took 18 s at each load."""
+    write_config(home, FILES)
+    base = b'{"assistant": {"name": "x"}}'
+    conversation = mirror_stored(
+        home,
+        base,
+        make_model_delta("m-1"),
+        make_model_delta("m-2", tool_choice="none"),
+        TurnStart(),
+    )
+    monkeypatch.setattr(size_limits, limit, {"MAX_VALUES": 5, "MAX_TOTAL_VALUES": 12}[limit])
+    stored = read_stored_config(conversation)
+    assert stored.problems == (
+        "The configuration change at 1 and all later ones are too many or too large to be read.",
+    )
+    assert (len(stored.changes), stored.value_count) == (1, 7)
+    monkeypatch.setattr(size_limits, limit, {"MAX_VALUES": 6, "MAX_TOTAL_VALUES": 13}[limit])
+    stored = read_stored_config(conversation)
+    assert (len(stored.changes), stored.value_count, stored.problems) == (2, 13, ())
+
+
+def test_config_history_of_a_large_base_lists_fewer_changes(
+    home: Workspace, monkeypatch: pytest.MonkeyPatch
+):
+    conversation = mirror_stored(
+        home, b'{"x": [1, 2, 3]}', *(make_model_delta(f"m-{number}") for number in range(4))
+    )
+    monkeypatch.setattr("jpweb.runtime.conversation_config.MAX_LOADED_VALUES", 60)
+    write_config(home, "")  # 4 values of the base, and 5 of each change
+    assert read_config_history(conversation).omitted_count == 2
+    write_config(home, "a = [1, 2, 3, 4, 5, 6, 7]")
+    assert read_config_history(conversation).omitted_count == 3
+
+
+def test_a_large_base_under_many_changes_loads_and_lists_the_newest(
+    home: Workspace, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("jpweb.runtime.conversation_config.MAX_LOADED_VALUES", 40_000)
+    tools = {f"t{number}": {"enable": "off", "source": "builtin"} for number in range(5_000)}
+    delta = ConfigDelta({"assistant": {"name": "x"}})
+    conversation = mirror_stored(
+        home, json.dumps({"conversation": {"tools": tools}}).encode(), *[delta] * 500
+    )
+    config = load_conversation_config(conversation)
+    assert (config.problem, len(config.offers) > 5_000) == ("", True)
+    history = read_config_history(conversation)
+    assert (len(history.steps), history.omitted_count) == (3, 498)

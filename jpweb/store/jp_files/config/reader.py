@@ -38,6 +38,8 @@ class ConfigFiles:
     notes: tuple[str, ...] = ()
     #: SHA-256 over the files and variables, to compare contents.
     fingerprint: str = ""
+    #: Keys and items of all files.
+    value_count: int = 0
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
@@ -119,6 +121,7 @@ def read_config(root: Path, silo: Path | None = None) -> ConfigFiles:
         tuple(layer for part in parts for layer in part.layers),
         tuple(note for part in parts for note in part.notes),
         sha256(keys.encode()).hexdigest() if keys else "",
+        sum(part.value_count for part in parts),
     )
 
 
@@ -165,7 +168,9 @@ def _read_source(source: ConfigSource) -> ConfigFiles:
     )
     keys = b"".join(text.key for _, text in texts)
     fingerprint = sha256(source.label.encode() + keys).hexdigest() if keys else ""
-    return ConfigFiles(layers, (*tree.reader.notes, *tree.finder.notes), fingerprint)
+    value_count = sum(tree.results[path].value_count for path, _ in texts)
+    notes = (*tree.reader.notes, *tree.finder.notes)
+    return ConfigFiles(layers, notes, fingerprint, value_count)
 
 
 class _ConfigTree:
