@@ -39,7 +39,8 @@ urlpatterns = [
     path("audit/ledger/entries.csv", ledger.export_entries_csv, name="ledger-csv"),
     path("audit/ledger/entries.jsonl", ledger.export_entry_lines, name="ledger-jsonl"),
     path("audit/ledger-verifier", ledger.download_verifier, name="ledger-verifier"),
-    path("audit/secrets.csv", suspected_secrets.export_suggestions, name="secrets-csv"),
+    path("audit/secrets.csv", suspected_secrets.export_csv, name="secrets-csv"),
+    path("audit/secrets.jsonl", suspected_secrets.export_lines, name="secrets-jsonl"),
     path("audit/secrets", suspected_secrets.list_suggestions, name="secrets"),
     path(
         "audit/secrets/<key:suspected_secret_id>",

@@ -9,13 +9,19 @@ from jpweb.web.views import questions
 from jpweb.web.views.audit import conversation_reviews, review_queues
 from jpweb.web.views.workspaces import question_settings
 
+_QUEUE = "audit/reviews/<slug:queue_name>"
+
 urlpatterns = [
     path("audit/reviews", review_queues.list_queues, name="reviews"),
-    path("audit/reviews/<slug:queue_name>", review_queues.show_queue, name="review-queue"),
+    path(_QUEUE, review_queues.show_queue, name="review-queue"),
+    path(f"{_QUEUE}.csv", review_queues.export_queue_csv, name="review-queue-csv"),
+    path(f"{_QUEUE}.jsonl", review_queues.export_queue_lines, name="review-queue-jsonl"),
     path(
-        "audit/reviews/<slug:queue_name>.csv", review_queues.export_queue, name="review-queue-csv"
+        f"{_QUEUE}/evidence.zip",
+        review_queues.export_queue_evidence,
+        name="review-queue-evidence",
     ),
-    path("audit/reviews/<slug:queue_name>/next", review_queues.open_next, name="review-next"),
+    path(f"{_QUEUE}/next", review_queues.open_next, name="review-next"),
     path(f"{QUESTION}/review", questions.review_question, name="question-review"),
     path(
         f"{QUESTION}/review/start",

@@ -24,8 +24,9 @@ from tests.web.world import EVERYBODY, MEMBERS, World, signed_in
 FILES = (
     "audit-csv", "audit-jsonl", "decisions-csv", "decisions-jsonl", "audit-evidence",
     "conversation-evidence", "decisions-evidence", "evidence-verifier", "ledger-csv",
-    "ledger-file", "ledger-jsonl", "ledger-verifier", "personal-data", "review-queue-csv",
-    "secrets-csv",
+    "ledger-file", "ledger-jsonl", "ledger-verifier", "personal-data",
+    "review-queue-csv", "review-queue-evidence", "review-queue-jsonl", "secrets-csv",
+    "secrets-jsonl",
 )  # fmt: skip
 POST_ONLY = [name for name, route in ROUTES.items() if route.method == "post"]
 KEYED = [name for name, route in ROUTES.items() if route.key]

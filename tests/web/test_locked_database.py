@@ -25,7 +25,8 @@ from tests.web.world import World
 RECORDED_ROUTES = {
     "audit-csv", "audit-jsonl", "audit-evidence", "conversation-evidence", "conversation-export",
     "decisions-csv", "decisions-evidence", "decisions-jsonl", "ledger-csv", "ledger-file",
-    "ledger-jsonl", "personal-data", "review-queue-csv", "secrets-csv",
+    "ledger-jsonl", "personal-data", "review-queue-csv", "review-queue-evidence",
+    "review-queue-jsonl", "secrets-csv", "secrets-jsonl",
 }  # fmt: skip
 READ_ROUTES = [name for name, route in ROUTES.items() if route.method == "get"]
 WRITE_PATTERN = re.compile(r"(^|; )\s*(INSERT|UPDATE|DELETE)\b")

@@ -14,7 +14,7 @@ from jpweb.store import audit, inquiries
 from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import ApprovalKind, ApprovalState, Role, SuspectedSecretState
 from jpweb.store.errors import StoreError
-from jpweb.store.evidence import approval_lines, receipt_lines
+from jpweb.store.evidence import approval_lines, queue_pages, receipt_lines
 from jpweb.store.evidence.line_times import format_time
 from jpweb.store.models import (
     Approval,
@@ -57,6 +57,11 @@ def list_conversation_ids(person_id: int, filters: AuditFilters) -> list[int]:
 def list_decided_conversation_ids(person_id: int, filters: DecisionFilters) -> list[int]:
     """Return the keys of the conversations whose decisions match. Raises StoreError as above."""
     return _check_count(decisions.list_conversation_ids(person_id, filters, MAX_CONVERSATIONS + 1))
+
+
+def list_queued_conversation_ids(person_id: int, name: str) -> list[int]:
+    """Return the keys of the conversations of a review queue. Raises StoreError as above."""
+    return _check_count(queue_pages.list_conversation_ids(person_id, name))
 
 
 def _check_count(conversation_ids: list[int]) -> list[int]:

@@ -1,11 +1,11 @@
-"""Reviews of the inquiries in an export, as the person who exports may see them."""
+"""Reviews of what an export has, as the person who exports may see them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from django.db.models import Exists, Max, OuterRef
 
@@ -13,6 +13,9 @@ from jpweb.store import audit
 from jpweb.store.audit import AuditFilters, ReviewedInquiry
 from jpweb.store.models import Review
 from jpweb.store.reviews.reviews import DECISION, FIRST, SECOND
+
+#: The key of a conversation, and the anchor of its question; "": the conversation as a whole.
+Place: TypeAlias = tuple[int, str]
 
 
 class Reviewer(NamedTuple):
@@ -28,7 +31,7 @@ class Reviewer(NamedTuple):
 
 
 class ExportedReview(NamedTuple):
-    """The latest review of an inquiry by one reviewer. ``round`` is 1, 2 or 3.
+    """The latest review of a place by one reviewer. ``round`` is 1, 2 or 3.
 
     A hidden one waits for the blind second review: its reader must see neither verdict nor note.
     So does one whose verdict an imported bundle withheld.
@@ -57,46 +60,66 @@ class ExportedReviews:
         )
         rows = Review.objects.filter(Exists(reviewed)).values_list("reviewer_id", "reviewer_name")
         newest_last = rows.annotate(newest=Max("pk")).order_by("newest")
-        reviewers = [Reviewer(person_id, name) for person_id, name, _ in newest_last]
-        by_key = {reviewer.key: reviewer for reviewer in reviewers}
-        return sorted(by_key.values(), key=lambda row: (row.name, row.person_id or 0))
+        return _sort_reviewers(Reviewer(person_id, name) for person_id, name, _ in newest_last)
 
     def load_reviews(
         self, rows: Sequence[ReviewedInquiry]
     ) -> dict[int, dict[int | str, ExportedReview]]:
         """Return the latest review by reviewer, by the inquiry's key; one query."""
         keys = {(row.conversation_id, row.anchor): row.pk for row in rows}
-        found: dict[int, list[Review]] = defaultdict(list)
-        reviews = Review.objects.filter(
-            conversation_id__in={conversation_id for conversation_id, _ in keys},
-            anchor__in={anchor for _, anchor in keys},
-        )
-        for review in reviews.order_by("pk"):
-            if key := keys.get((review.conversation_id, review.anchor)):
-                found[key].append(review)
-        return {key: self._describe_reviews(found_rows) for key, found_rows in found.items()}
+        found = load_reviews(self._person_id, keys)
+        return {keys[place]: reviews for place, reviews in found.items()}
 
-    def _describe_reviews(self, rows: Iterable[Review]) -> dict[int | str, ExportedReview]:
-        rows = list(rows)
-        rounds = {(row.version, row.round) for row in rows}
-        shown: dict[int | str, ExportedReview] = {}
-        for row in rows:
-            is_complete = (
-                row.rounds_required < SECOND
-                or (row.version, DECISION) in rounds
-                or {
-                    (row.version, FIRST),
-                    (row.version, SECOND),
-                }
-                <= rounds
-            )
-            reviewer = Reviewer(row.reviewer_id, row.reviewer_name)
-            shown[reviewer.key] = ExportedReview(
-                reviewer,
-                row.round,
-                row.verdict,
-                row.note,
-                row.reviewed_at,
-                not row.verdict or (not is_complete and row.reviewer_id != self._person_id),
-            )
-        return shown
+
+def list_reviewers(places: Collection[Place]) -> list[Reviewer]:
+    """Return who reviewed any of these places, by name; one query."""
+    rows = Review.objects.filter(conversation_id__in={key for key, _ in places}).order_by("pk")
+    columns = rows.values_list("conversation_id", "anchor", "reviewer_id", "reviewer_name")
+    return _sort_reviewers(
+        Reviewer(person_id, name)
+        for conversation_id, anchor, person_id, name in columns
+        if (conversation_id, anchor) in places
+    )
+
+
+def load_reviews(
+    person_id: int, places: Collection[Place]
+) -> dict[Place, dict[int | str, ExportedReview]]:
+    """Return the latest review by reviewer, by place; one query."""
+    found: dict[Place, list[Review]] = defaultdict(list)
+    reviews = Review.objects.filter(
+        conversation_id__in={conversation_id for conversation_id, _ in places},
+        anchor__in={anchor for _, anchor in places},
+    )
+    for review in reviews.order_by("pk"):
+        place = review.conversation_id, review.anchor
+        if place in places:
+            found[place].append(review)
+    return {place: _describe_reviews(person_id, rows) for place, rows in found.items()}
+
+
+def _sort_reviewers(newest_last: Iterable[Reviewer]) -> list[Reviewer]:
+    """Return each reviewer once, with the name of their newest review."""
+    by_key = {reviewer.key: reviewer for reviewer in newest_last}
+    return sorted(by_key.values(), key=lambda row: (row.name, row.person_id or 0))
+
+
+def _describe_reviews(person_id: int, rows: list[Review]) -> dict[int | str, ExportedReview]:
+    rounds = {(row.version, row.round) for row in rows}
+    shown: dict[int | str, ExportedReview] = {}
+    for row in rows:
+        is_complete = (
+            row.rounds_required < SECOND
+            or (row.version, DECISION) in rounds
+            or {(row.version, FIRST), (row.version, SECOND)} <= rounds
+        )
+        reviewer = Reviewer(row.reviewer_id, row.reviewer_name)
+        shown[reviewer.key] = ExportedReview(
+            reviewer,
+            row.round,
+            row.verdict,
+            row.note,
+            row.reviewed_at,
+            not row.verdict or (not is_complete and row.reviewer_id != person_id),
+        )
+    return shown

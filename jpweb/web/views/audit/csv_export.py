@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse
 
@@ -11,7 +11,7 @@ from jpweb.store.audit import ReviewedBatch, ReviewedInquiry
 from jpweb.store.evidence import csv_rows, question_cells
 from jpweb.store.exports import ExportChunk
 from jpweb.store.reviews import inquiry_pages
-from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews
+from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews, Reviewer
 from jpweb.store.reviews.inquiry_pages import NO_RECEIPTS
 from jpweb.web import transcript
 
@@ -35,20 +35,17 @@ def make_csv(
     for number, (rows, done, total) in enumerate(batches):
         lines: list[list[object]] = []
         if number == 0:
-            names = _list_names([reviewer.name for reviewer in reviewers])
-            lines.append([*question_cells.COLUMNS, *names])
+            lines.append([*question_cells.COLUMNS, *list_review_headings(reviewers)])
         found = reviews.load_reviews(rows) if reviewers else {}
         for row, values in make_csv_rows(rows, address):
-            shown_reviews = found.get(row.pk, {})
-            cells = [*values.values()]
-            for reviewer in reviewers:
-                cells.extend(_make_review_cells(shown_reviews.get(reviewer.key)))
-            lines.append(cells)
+            review_cells = list_review_cells(reviewers, found.get(row.pk, {}))
+            lines.append([*values.values(), *review_cells])
         yield ExportChunk(csv_rows.write_rows(lines), done, total)
 
 
-def _list_names(reviewer_names: list[str]) -> list[str]:
+def list_review_headings(reviewers: Sequence[Reviewer]) -> list[str]:
     """Return three headings for each reviewer; a second one of the same name gets a number."""
+    reviewer_names = [reviewer.name for reviewer in reviewers]
     headings = []
     for index, name in enumerate(reviewer_names):
         earlier_count = reviewer_names[:index].count(name)
@@ -59,6 +56,30 @@ def _list_names(reviewer_names: list[str]) -> list[str]:
             REVIEW_TIME_HEADING.format(name=shown_name),
         ]
     return headings
+
+
+def list_review_cells(
+    reviewers: Sequence[Reviewer], reviews: Mapping[int | str, ExportedReview]
+) -> list[object]:
+    """Return the cells of a row below the headings of its reviewers."""
+    return [
+        cell for reviewer in reviewers for cell in _make_review_cells(reviews.get(reviewer.key))
+    ]
+
+
+def describe_reviews(reviews: Mapping[int | str, ExportedReview]) -> list[dict[str, Any]]:
+    """Return the reviews of a row as JSON; a hidden one has neither verdict nor note."""
+    return [_describe_review(review) for review in reviews.values()]
+
+
+def _describe_review(review: ExportedReview) -> dict[str, Any]:
+    verdict_fields = {} if review.is_hidden else {"verdict": review.verdict, "note": review.note}
+    return {
+        "reviewer": review.reviewer.name,
+        "round": review.round,
+        "reviewed_at": review.reviewed_at.isoformat(),
+        "is_hidden": review.is_hidden,
+    } | verdict_fields
 
 
 def _make_review_cells(review: ExportedReview | None) -> list[object]:

@@ -23,7 +23,7 @@ from jpweb.store.exports import ExportChunk
 from jpweb.store.inquiries import waiting_seconds
 from jpweb.store.reviews import decisions, inquiry_pages
 from jpweb.store.reviews.decisions import DecisionFilters
-from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews
+from jpweb.store.reviews.exported_reviews import ExportedReviews
 from jpweb.web import access
 from jpweb.web.forms.filters.decision_filters import DecisionFilterForm
 from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm
@@ -96,7 +96,7 @@ async def export_audit_evidence(request: Request) -> HttpResponseBase:
         inquiry_table.name_file, request, filters, "evidence", ".zip"
     )
     filter_text = urlencode(query) or "none"
-    return await _send_filtered_bundle(request, list_keys, filter_text, file_name)
+    return await send_filtered_bundle(request, list_keys, filter_text, file_name)
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -111,7 +111,7 @@ async def export_decisions_evidence(request: Request) -> HttpResponseBase:
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     filter_text = f"decisions, {urlencode(query) or 'no filter'}"
     file_name = await run_in_db_thread(_name_decisions, request, filters, ".evidence.zip")
-    return await _send_filtered_bundle(request, list_keys, filter_text, file_name)
+    return await send_filtered_bundle(request, list_keys, filter_text, file_name)
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -123,7 +123,7 @@ async def download_bundle_verifier(request: Request) -> HttpResponseBase:
     )
 
 
-async def _send_filtered_bundle(
+async def send_filtered_bundle(
     request: Request, list_keys: Callable[[], list[int]], filter_text: str, file_name: str
 ) -> HttpResponseBase:
     """Send the bundle of several conversations; ``list_keys`` may raise StoreError."""
@@ -221,22 +221,10 @@ def _make_json_lines(
                 "answer": row.answer,
                 "settled_at": row.settled_at.isoformat() if row.settled_at else None,
                 "waited_seconds": None if seconds is None else round(seconds, 3),
-                "reviews": [
-                    _describe_review(review) for review in reviews_by_row.get(row.pk, {}).values()
-                ],
+                "reviews": csv_export.describe_reviews(reviews_by_row.get(row.pk, {})),
             }
             attempt = inquiry_pages.parse_attempt(row.inquiry_id)
             typed["decider_id"] = row.decider_id
             typed["attempt"] = int(attempt) if attempt else None
             lines.append(ledger_verifier.encode_canonical(values | typed) + "\n")
         yield ExportChunk("".join(lines).encode(), done, total)
-
-
-def _describe_review(review: ExportedReview) -> dict[str, Any]:
-    verdict_fields = {} if review.is_hidden else {"verdict": review.verdict, "note": review.note}
-    return {
-        "reviewer": review.reviewer.name,
-        "round": review.round,
-        "reviewed_at": review.reviewed_at.isoformat(),
-        "is_hidden": review.is_hidden,
-    } | verdict_fields

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,28 +11,28 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
+from jpweb.evidence import ledger_verifier
 from jpweb.store import db_text
 from jpweb.store.choices import Role
-from jpweb.store.evidence import csv_rows, queue_pages
+from jpweb.store.evidence import contents, csv_rows, queue_pages
 from jpweb.store.exports import ExportChunk
 from jpweb.store.reviews import assignee_progress, queues, reservations
 from jpweb.web import access, converters, review_pages, transcript
 from jpweb.web.labels import review_labels
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file
-from jpweb.web.views.audit import csv_export
+from jpweb.web.views.audit import csv_export, exports
 
 if TYPE_CHECKING:
-    from jpweb.store.reviews.queues import QueueRow
+    from jpweb.store.evidence.queue_pages import ReviewedQueueRow
+    from jpweb.store.models import Inquiry
     from jpweb.web.http import Request
 
-#: The columns of a queue's file; those that the audit's CSV has too mean the same there.
+#: The columns of a queue's file but for those of reviewers; the audit's CSV has some of them too.
 CSV_COLUMNS = (
     "asked_at", "workspace", "conversation", "conversation_title", "question", "outcome", "reason",
     "decided_by", "decider", "decider_id", "assigned_to", "review", "link",
 )  # fmt: skip
-#: Columns of a whole conversation's row that its question would have.
-_NO_QUESTION = ("",) * 6
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -82,20 +82,24 @@ def show_queue(request: Request, queue_name: str) -> HttpResponse:
 
 
 @access.any_workspace(Role.AUDITOR)
-async def export_queue(request: Request, queue_name: str) -> HttpResponseBase:
-    """Download all items of a queue as CSV, as its page shows them."""
-    if queue_name not in queues.QUEUE_NAMES:
-        raise Http404
-    title, _ = review_labels.QUEUE_LABELS[queue_name]
-    file_name = file_names.name_filtered_file("reviews", {"words": title}, {}, ".csv")
-    pieces = _make_csv(request.user.pk, queue_name, csv_export.make_address_pattern(request))
-    record = partial(
-        read_recording.record_workspace_exports,
-        request,
-        partial(queue_pages.list_workspace_ids, request.user.pk, queue_name),
-        file=file_name,
-    )
-    return await send_file(request, pieces, file_name, "text/csv; charset=utf-8", record=record)
+async def export_queue_csv(request: Request, queue_name: str) -> HttpResponseBase:
+    """Download all items of a queue as CSV, with their reviews."""
+    return await _send_queue(request, queue_name, ".csv", "text/csv; charset=utf-8")
+
+
+@access.any_workspace(Role.AUDITOR)
+async def export_queue_lines(request: Request, queue_name: str) -> HttpResponseBase:
+    """Download all items of a queue with their reviews, one JSON object a line."""
+    return await _send_queue(request, queue_name, ".jsonl", "application/jsonl; charset=utf-8")
+
+
+@access.any_workspace(Role.AUDITOR)
+async def export_queue_evidence(request: Request, queue_name: str) -> HttpResponseBase:
+    """Download one evidence bundle of all conversations of a queue."""
+    file_name = _name_file(queue_name, ".evidence.zip")
+    list_keys = partial(contents.list_queued_conversation_ids, request.user.pk, queue_name)
+    filter_text = f"reviews, queue={queue_name}"
+    return await exports.send_filtered_bundle(request, list_keys, filter_text, file_name)
 
 
 @require_POST
@@ -112,34 +116,80 @@ def open_next(request: Request, queue_name: str) -> HttpResponse:
     return review_pages.redirect_to_next(request, queue_name, after_key)
 
 
+async def _send_queue(
+    request: Request, queue_name: str, suffix: str, content_type: str
+) -> HttpResponseBase:
+    file_name, person_id = _name_file(queue_name, suffix), request.user.pk
+    make_pieces = _make_csv if suffix == ".csv" else _make_lines
+    pieces = make_pieces(person_id, queue_name, csv_export.make_address_pattern(request))
+    record = partial(
+        read_recording.record_workspace_exports,
+        request,
+        partial(queue_pages.list_workspace_ids, person_id, queue_name),
+        file=file_name,
+    )
+    return await send_file(request, pieces, file_name, content_type, record=record)
+
+
+def _name_file(queue_name: str, suffix: str) -> str:
+    """Return the name of a queue's file. Raises Http404 for an unknown queue."""
+    if queue_name not in queues.QUEUE_NAMES:
+        raise Http404
+    title, _ = review_labels.QUEUE_LABELS[queue_name]
+    return file_names.name_filtered_file("reviews", {"words": title}, {}, suffix)
+
+
 def _make_csv(person_id: int, queue_name: str, address: str) -> Iterator[ExportChunk]:
-    for number, (rows, done, total) in enumerate(queue_pages.read_pages(person_id, queue_name)):
-        assignees = {item.assignee_id for item, _, _ in rows if item.assignee_id}
-        names = assignee_progress.load_names(assignees)
-        lines: list[Iterable[object]] = [CSV_COLUMNS] if number == 0 else []
-        lines += [_list_cells(row, names, address) for row in rows]
-        yield ExportChunk(csv_rows.write_rows(lines), done, total)
+    reviewers = queue_pages.list_reviewers(person_id, queue_name)
+    for number, page in enumerate(queue_pages.read_pages(person_id, queue_name)):
+        lines: list[list[object]] = []
+        if number == 0:
+            lines.append([*CSV_COLUMNS, *csv_export.list_review_headings(reviewers)])
+        for row, values in _make_rows(page.rows, address):
+            review_cells = csv_export.list_review_cells(reviewers, row.reviews)
+            lines.append([*values.values(), *review_cells])
+        yield ExportChunk(csv_rows.write_rows(lines), page.done, page.total)
 
 
-def _list_cells(row: QueueRow, names: dict[int, str], address: str) -> list[object]:
-    item, inquiry, conversation = row
-    question_cells: Iterable[object] = _NO_QUESTION
-    if inquiry is not None:
-        question_cells = (
-            inquiry.question["text"],
-            inquiry.state,
-            inquiry.reason,
-            inquiry.decided_by,
-            inquiry.decider_name,
-            inquiry.decider_id or "",
-        )
-    return [
-        inquiry.asked_at.isoformat() if inquiry else "",
-        conversation.workspace.name,
-        f"jp-c{conversation.jp_id}",
-        conversation.title,
-        *question_cells,
-        names.get(item.assignee_id or 0, ""),
-        review_labels.STATE_LABELS[item.state],
-        address.format(conversation.pk) + transcript.format_event_query(item.anchor),
-    ]
+def _make_lines(person_id: int, queue_name: str, address: str) -> Iterator[ExportChunk]:
+    """Yield the rows of the CSV as JSON; ``address`` is that of a conversation."""
+    for page in queue_pages.read_pages(person_id, queue_name):
+        lines = [
+            values | {"reviews": csv_export.describe_reviews(row.reviews)}
+            for row, values in _make_rows(page.rows, address)
+        ]
+        text = "".join(f"{ledger_verifier.encode_canonical(line)}\n" for line in lines)
+        yield ExportChunk(text.encode(), page.done, page.total)
+
+
+def _make_rows(
+    rows: list[ReviewedQueueRow], address: str
+) -> Iterator[tuple[ReviewedQueueRow, dict[str, object]]]:
+    """Yield rows with their values by column; one query."""
+    assignees = {row.item.assignee_id for row in rows if row.item.assignee_id}
+    names = assignee_progress.load_names(assignees)
+    for row in rows:
+        item, conversation = row.item, row.conversation
+        values: dict[str, object] = dict.fromkeys(CSV_COLUMNS, "")
+        values |= _describe_question(row.inquiry) if row.inquiry else {}
+        values |= {
+            "workspace": conversation.workspace.name,
+            "conversation": f"jp-c{conversation.jp_id}",
+            "conversation_title": conversation.title,
+            "assigned_to": names.get(item.assignee_id or 0, ""),
+            "review": review_labels.STATE_LABELS[item.state],
+            "link": address.format(conversation.pk) + transcript.format_event_query(item.anchor),
+        }
+        yield row, values
+
+
+def _describe_question(inquiry: Inquiry) -> dict[str, object]:
+    return {
+        "asked_at": inquiry.asked_at.isoformat(),
+        "question": inquiry.question["text"],
+        "outcome": inquiry.state,
+        "reason": inquiry.reason,
+        "decided_by": inquiry.decided_by,
+        "decider": inquiry.decider_name,
+        "decider_id": inquiry.decider_id or "",
+    }

@@ -15,6 +15,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
+from jpweb.evidence import ledger_verifier
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts, audit
@@ -66,26 +67,15 @@ def list_suggestions(request: Request) -> HttpResponse:
 
 
 @access.any_workspace(Role.AUDITOR)
-async def export_suggestions(request: Request) -> HttpResponseBase:
+async def export_csv(request: Request) -> HttpResponseBase:
     """Download all rows of the list as CSV; none has the secret."""
-    form = SuspectedSecretFilterForm(request.GET)
-    if not form.is_valid():
-        return inquiry_table.refuse_filters(form)
-    state = form.cleaned_data.get("state") or SuspectedSecretState.OPEN
-    workspace_id = form.cleaned_data.get("workspace")
-    names = await run_in_db_thread(audit.load_filter_names, request.user.pk, workspace_id, None)
-    query = request.GET.dict() | {"state": state}
-    file_name = file_names.name_filtered_file("suspected-secrets", query, names, ".csv")
-    rows = (request.user.pk, state, workspace_id)
-    record = partial(
-        read_recording.record_workspace_exports,
-        request,
-        partial(suggestions.list_workspace_ids, *rows),
-        file=file_name,
-        query=read_recording.get_query(request),
-    )
-    pieces = _make_csv(suggestions.read_pages(*rows), csv_export.make_address_pattern(request))
-    return await send_file(request, pieces, file_name, "text/csv; charset=utf-8", record=record)
+    return await _send_suggestions(request, ".csv", "text/csv; charset=utf-8")
+
+
+@access.any_workspace(Role.AUDITOR)
+async def export_lines(request: Request) -> HttpResponseBase:
+    """Download all rows of the list, one JSON object a line; none has the secret."""
+    return await _send_suggestions(request, ".jsonl", "application/jsonl; charset=utf-8")
 
 
 @access.suspected_secret(Role.AUDITOR)
@@ -115,6 +105,28 @@ async def dismiss_suspected_secret(request: Request, suggestion: SuspectedSecret
     return response
 
 
+async def _send_suggestions(request: Request, suffix: str, content_type: str) -> HttpResponseBase:
+    form = SuspectedSecretFilterForm(request.GET)
+    if not form.is_valid():
+        return inquiry_table.refuse_filters(form)
+    state = form.cleaned_data.get("state") or SuspectedSecretState.OPEN
+    workspace_id = form.cleaned_data.get("workspace")
+    names = await run_in_db_thread(audit.load_filter_names, request.user.pk, workspace_id, None)
+    query = request.GET.dict() | {"state": state}
+    file_name = file_names.name_filtered_file("suspected-secrets", query, names, suffix)
+    rows = (request.user.pk, state, workspace_id)
+    record = partial(
+        read_recording.record_workspace_exports,
+        request,
+        partial(suggestions.list_workspace_ids, *rows),
+        file=file_name,
+        query=read_recording.get_query(request),
+    )
+    make_pieces = _make_csv if suffix == ".csv" else _make_lines
+    pieces = make_pieces(suggestions.read_pages(*rows), csv_export.make_address_pattern(request))
+    return await send_file(request, pieces, file_name, content_type, record=record)
+
+
 def _make_csv(
     pages: Iterator[tuple[list[SuspectedSecret], int, bool]], address: str
 ) -> Iterator[ExportChunk]:
@@ -122,6 +134,16 @@ def _make_csv(
         lines: list[Iterable[object]] = [CSV_COLUMNS] if number == 0 else []
         lines += [_list_cells(row, address) for row in rows]
         yield ExportChunk(csv_rows.write_rows(lines), done, done + (not is_last))
+
+
+def _make_lines(
+    pages: Iterator[tuple[list[SuspectedSecret], int, bool]], address: str
+) -> Iterator[ExportChunk]:
+    """Yield the rows of the CSV as JSON; ``address`` is that of a conversation."""
+    for rows, done, is_last in pages:
+        lines = (dict(zip(CSV_COLUMNS, _list_cells(row, address), strict=True)) for row in rows)
+        text = "".join(f"{ledger_verifier.encode_canonical(line)}\n" for line in lines)
+        yield ExportChunk(text.encode(), done, done + (not is_last))
 
 
 def _list_cells(row: SuspectedSecret, address: str) -> list[object]:

@@ -32,7 +32,8 @@ CONTENT_ROUTES = [
 DOWNLOAD_ROUTES = {
     "audit-csv", "audit-jsonl", "audit-evidence", "decisions-csv", "decisions-jsonl",
     "decisions-evidence", "ledger-csv", "ledger-file", "ledger-jsonl", "personal-data",
-    "review-queue-csv", "secrets-csv",
+    "review-queue-csv", "review-queue-evidence", "review-queue-jsonl", "secrets-csv",
+    "secrets-jsonl",
 }  # fmt: skip
 #: Routes that show settings, people and titles, that lead elsewhere, or search for words that are
 #: an entry.

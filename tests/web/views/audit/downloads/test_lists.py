@@ -1,26 +1,29 @@
-"""Review queues and suspected secrets as CSV: all rows that their pages list."""
+"""Review queues and suspected secrets as files: all rows that their pages list."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jpweb.store.choices import Act, Role
+from jpweb.store.choices import Act, Role, Verdict
 from jpweb.store.errors import ExportBroken
 from jpweb.store.evidence import queue_pages
 from jpweb.store.ledger.entries import Actor
-from jpweb.store.models import LedgerEntry, Membership, SuspectedSecret
+from jpweb.store.models import LedgerEntry, Membership, Person, SuspectedSecret
 from jpweb.store.reviews import assignments, queues, subjects
 from jpweb.store.suspected_secrets import suggestions
-from jpweb.stream.inquiry import CancellationReason, Cancelled
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 from jpweb.web.views.audit import review_queues, suspected_secrets
+from tests import bundles
 from tests.store import making
 from tests.store.reviews import desk
 from tests.web.reading import parse_page
-from tests.web.views.audit.test_exports import get, get_name, read_body
+from tests.web.views.audit.test_exports import get, get_name, read_body, save
 from tests.web.world import SECRET, World
 
 QUEUE = "/audit/reviews/cancelled.csv"
@@ -83,6 +86,94 @@ def test_whole_conversation_in_a_queue_has_no_question(cancelled_world: World):
     assert row["assigned_to"] == "Auditor"
 
 
+def read_lines(response: Any) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in read_body(response).decode().splitlines()]
+
+
+def require_two(world: World) -> tuple[Person, Person]:
+    """Let the workspace need two reviews; return two auditors who took no part."""
+    world.home.reviews_required = 2
+    world.home.save()
+    return making.person("ada", Role.AUDITOR, world.home), world.people["auditor"]
+
+
+def test_queue_file_says_who_disagreed_on_what(cancelled_world: World):
+    world = cancelled_world
+    ada, auditor = require_two(world)
+    desk.send(desk.load(world.question), ada, Verdict.WRONG, "=1+1")
+    desk.send(desk.load(world.question), auditor, Verdict.FINE)
+    (row,) = read_rows(get(world, "/audit/reviews/disagreed.csv"))
+    assert (row["review by Ada"], row["review note by Ada"]) == ("wrong", "'=1+1")
+    assert (row["review by Auditor"], row["review note by Auditor"]) == ("fine", "")
+    assert row["review time by Auditor"] > row["review time by Ada"]
+    (line,) = read_lines(get(world, "/audit/reviews/disagreed.jsonl"))
+    assert {name: line[name] for name in ("question", "outcome", "review")} == {
+        "question": "Go on?",
+        "outcome": "cancelled",
+        "review": "Reviewers disagree",
+    }
+    assert [
+        (review["reviewer"], review["verdict"], review["note"], review["is_hidden"])
+        for review in line["reviews"]
+    ] == [("Ada", "wrong", "=1+1", False), ("Auditor", "fine", "", False)]
+    assert len(read_rows(get(world, QUEUE))) == 3
+
+
+def test_queue_file_hides_blind_reviews_also_of_a_conversation(cancelled_world: World):
+    world = cancelled_world
+    ada, _ = require_two(world)
+    world.conversation.refresh_from_db()
+    subject = subjects.load_conversation(world.conversation)
+    desk.send(subject, ada, Verdict.WRONG, "Look at this.")
+    response = get(world, "/audit/reviews/second.csv")
+    (row,) = read_rows(response)
+    assert (row["review by Ada"], row["review note by Ada"]) == ("hidden", "")
+    body = read_body(get(world, "/audit/reviews/second.jsonl")).decode()
+    assert "Look at this." not in body
+    (review,) = json.loads(body)["reviews"]
+    assert review["is_hidden"]
+    assert "verdict" not in review
+
+
+def test_queue_page_offers_its_formats(cancelled_world: World):
+    page = parse_page(get(cancelled_world, "/audit/reviews/cancelled"))
+    links = {tag.get("href") for tag in page}
+    assert {"/audit/reviews/cancelled.jsonl", "/audit/reviews/cancelled/evidence.zip"} <= links
+    assert read_lines(get(cancelled_world, "/audit/reviews/late.jsonl")) == []
+    for end in (".jsonl", "/evidence.zip"):
+        assert get(cancelled_world, f"/audit/reviews/unknown{end}").status_code == 404
+
+
+def test_queue_bundle_has_its_conversations_alone(cancelled_world: World, tmp_path: Path):
+    world = cancelled_world
+    making.settle(
+        making.question(making.start_run(making.conversation(world.home))), Answered(answer=True)
+    )
+    response = get(world, "/audit/reviews/cancelled/evidence.zip")
+    assert get_name(response).startswith("reviews-cancelled-")
+    path = save(response, tmp_path)
+    assert bundles.list_problems(path) == []
+    manifest = json.loads(bundles.read_files(path)["manifest.json"])
+    assert [row["id"] for row in manifest["conversations"]] == [world.conversation.pk]
+    assert manifest["filter"] == "reviews, queue=cancelled"
+    entry = LedgerEntry.objects.get(act=Act.EXPORTED)
+    assert entry.conversation_id == world.conversation.pk
+
+
+def test_suspected_secrets_as_lines_have_the_list_without_secrets(world: World):
+    suggestion = world.suggestion
+    response = get(world, "/audit/secrets.jsonl")
+    assert get_name(response).endswith(".jsonl")
+    assert SECRET not in read_body(response).decode()
+    (line,) = read_lines(get(world, "/audit/secrets.jsonl", workspace=world.home.pk))
+    assert tuple(line) == tuple(sorted(suspected_secrets.CSV_COLUMNS))
+    assert (line["kind"], line["event"]) == (suggestion.kind, suggestion.position)
+    assert read_lines(get(world, "/audit/secrets.jsonl", state="dismissed")) == []
+    assert get(world, "/audit/secrets.jsonl", state="odd").status_code == 422
+    page = parse_page(get(world, "/audit/secrets", workspace=world.home.pk))
+    assert page.find_one(href=f"/audit/secrets.jsonl?workspace={world.home.pk}")
+
+
 def test_empty_and_unknown_queues(world: World):
     assert read_rows(get(world, "/audit/reviews/late.csv")) == []
     assert get(world, "/audit/reviews/unknown.csv").status_code == 404
@@ -116,7 +207,7 @@ def test_secrets_file_has_decider_and_comment(world: World):
 def test_files_are_entries_of_the_workspaces_of_their_rows(cancelled_world: World):
     world = cancelled_world
     assert world.suggestion.state == "open"
-    for path in (QUEUE, "/audit/secrets.csv"):
+    for path in (QUEUE, "/audit/secrets.csv", "/audit/secrets.jsonl"):
         read_body(get(world, path))
     entries = LedgerEntry.objects.filter(act=Act.EXPORTED)
     assert set(entries.values_list("workspace_id", flat=True)) == {world.home.pk}
