@@ -26,6 +26,7 @@ _FEW_WORKSPACES, _FIRST_READ_ROWS = 8, 20
 #: workspace.
 MAX_SCANNED_ROWS, _MIN_SCANNED_ROWS = 20_000, 100
 #: Placeholder parameter, replaced by each workspace's key: the SQL is compiled once for all.
+#: Negative, as no key or count is, and a number, since Django converts the value of a key.
 _WORKSPACE_PLACEHOLDER = -987_654_321
 
 
@@ -142,7 +143,16 @@ def _find_horizon(
     *,
     is_descending: bool,
 ) -> Cursor | None:
-    """Return the nearest end of the scans that did not reach the end of a workspace."""
+    """Return the nearest end of the scans that did not reach the end of a workspace.
+
+    Beyond it, a scan may have left out matches that come before those of another workspace::
+
+        cursor                horizon            order of the list -->
+          |--- workspace 1 ------|               its share of rows ends here
+          |--- workspace 2 ------|------|        its share ends later
+          |--- workspace 3 -|    |               has no more rows
+          | matches are shown    | and left for the next page
+    """
     statements = [
         _compile_statement(
             _select_columns(

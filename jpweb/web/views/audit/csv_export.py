@@ -18,8 +18,6 @@ from jpweb.web import transcript
 if TYPE_CHECKING:
     from jpweb.web.http import Request
 
-#: Placeholder of a conversation's key while the pattern of its address is built.
-_PLACEHOLDER_ID = 987_654_321
 #: Headings of a reviewer's columns.
 REVIEW_HEADING, REVIEW_NOTE_HEADING = "review by {name}", "review note by {name}"
 REVIEW_TIME_HEADING = "review time by {name}"
@@ -91,9 +89,9 @@ def _make_review_cells(review: ExportedReview | None) -> list[object]:
 
 def make_address_pattern(request: Request) -> str:
     """Return a format string of conversations' addresses: rows need no URL resolution."""
-    path = reverse("conversation", kwargs={"conversation_id": _PLACEHOLDER_ID})
+    path = reverse("conversation", kwargs={"conversation_id": 0})
     address = request.build_absolute_uri(path).replace("{", "{{").replace("}", "}}")
-    head, _, tail = address.rpartition(str(_PLACEHOLDER_ID))
+    head, _, tail = address.rpartition("0")  # the key is the end of the address
     return f"{head}{{0}}{tail}"
 
 
