@@ -12,9 +12,17 @@ MAX_SECONDS, MAX_HOURS, MAX_DAYS = 1_000_000, 876_000, 36_500
 MAX_PORT = 65_535
 
 
-def read_number(name: str, default: float, minimum: float, maximum: float) -> float:
-    """Return a number from the environment. Raises ImproperlyConfigured with one line."""
+def read_number(
+    name: str, default: float, minimum: float, maximum: float, *, earlier_name: str = ""
+) -> float:
+    """Return a number from the environment. Raises ImproperlyConfigured with one line.
+
+    The variable's name in earlier versions counts where the variable is unset or empty.
+    """
     text = read_text(name)
+    if earlier_name and not text:
+        text = read_text(earlier_name)
+        name = earlier_name if text else name
     try:
         number = float(text) if text else default
     except ValueError:

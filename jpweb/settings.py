@@ -236,12 +236,14 @@ LEDGER_READ_DAYS = read_number("JPWEB_LEDGER_READ_DAYS", 0, 0, MAX_DAYS)
 #: Whether new events are searched for secrets, which pages then mask.
 DETECT_SECRETS = read_switch("JPWEB_DETECT_SECRETS", default=True)
 
-# Seconds until a run's lease expires without a renewal; seconds of hold time before a run that
-# only waits for people is parked.
-LEASE_SECONDS = read_number("JPWEB_LEASE", 15, 1, MAX_SECONDS)
-PARK_AFTER_SECONDS = read_number("JPWEB_HOLD", 30, 0, MAX_SECONDS)
+# Seconds until a run's lease expires without a renewal.
+LEASE_SECONDS = read_number("JPWEB_LEASE_SECONDS", 15, 1, MAX_SECONDS, earlier_name="JPWEB_LEASE")
+# Seconds after which a run that only waits for people is parked.
+PARK_AFTER_SECONDS = read_number(
+    "JPWEB_PARK_AFTER_SECONDS", 30, 0, MAX_SECONDS, earlier_name="JPWEB_HOLD"
+)
 # Seconds in which a person can undo an answer that they gave by one press; 0: sent at once.
-UNDO_SECONDS = read_number("JPWEB_UNDO", 5, 0, MAX_SECONDS)
+UNDO_SECONDS = read_number("JPWEB_UNDO_SECONDS", 5, 0, MAX_SECONDS, earlier_name="JPWEB_UNDO")
 
 # OpenID Connect providers that sign people in, by name.
 OIDC_PROVIDERS = identity_providers.read_providers(read_text("JPWEB_OIDC"), os.environ)
@@ -298,7 +300,9 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # jpweb.agent.providers.PROVIDERS, and "scripted", which has one model.
 PROVIDER, _, MODEL = read_text("JPWEB_MODEL", "scripted/script").partition("/")
 # Seconds between the pieces that the scripted provider sends.
-SCRIPT_PACE = read_number("JPWEB_SCRIPT_PACE", 0.03, 0, MAX_SECONDS)
+SCRIPT_PACE_SECONDS = read_number(
+    "JPWEB_SCRIPT_PACE_SECONDS", 0.03, 0, MAX_SECONDS, earlier_name="JPWEB_SCRIPT_PACE"
+)
 
 # The public address of this installation, with which links in messages begin. With https a
 # reverse proxy terminates TLS, and has to set X-Forwarded-Proto.

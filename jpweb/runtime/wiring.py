@@ -160,7 +160,7 @@ def get_turn_model(conversation: Conversation) -> ModelConfig:
 def open_model(workspace_config: WorkspaceConfig, model_config: ModelConfig) -> Provider:
     """Return a provider for a model. Raises ProviderFailed."""
     if model_config.provider == ScriptedProvider.NAME:
-        return ScriptedProvider(pace=settings.SCRIPT_PACE)
+        return ScriptedProvider(pace=settings.SCRIPT_PACE_SECONDS)
     make_provider = PROVIDERS.get(model_config.provider)
     if make_provider is None:
         names = ", ".join(SELECTABLE_PROVIDERS)

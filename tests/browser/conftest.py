@@ -21,7 +21,7 @@ ELSEWHERE = "elsewhere"
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Serve the demo and a second workspace of one conversation; the script is played at once."""
     folder = tmp_path_factory.mktemp("home")
-    env = {"JPWEB_SCRIPT_PACE": "0", "JPWEB_NOTIFY_PRIVATE": "127.0.0.1"}
+    env = {"JPWEB_SCRIPT_PACE_SECONDS": "0", "JPWEB_NOTIFY_PRIVATE": "127.0.0.1"}
     server = Server(folder / "data", free_port(), _elsewhere(folder), env)
     with serve_home(server) as home:
         yield home
@@ -31,7 +31,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 def slow_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Serve the demo with a script whose text streams as slowly as a model's."""
     data = tmp_path_factory.mktemp("slow") / "data"
-    with serve_home(Server(data, settings={"JPWEB_SCRIPT_PACE": "0.04"})) as home:
+    with serve_home(Server(data, settings={"JPWEB_SCRIPT_PACE_SECONDS": "0.04"})) as home:
         yield home
 
 

@@ -23,9 +23,9 @@ CLOCKS = {"web": -10, "worker1": 0, "worker2": 10}
 LEASE_SECONDS = 4
 #: Short waits, and calls that come one after the other, so that a reply can be cut between two.
 WAITS = {
-    "JPWEB_LEASE": str(LEASE_SECONDS),
-    "JPWEB_HOLD": "1",
-    "JPWEB_SCRIPT_PACE": "0.1",
+    "JPWEB_LEASE_SECONDS": str(LEASE_SECONDS),
+    "JPWEB_PARK_AFTER_SECONDS": "1",
+    "JPWEB_SCRIPT_PACE_SECONDS": "0.1",
     "JPWEB_STATEMENT_SECONDS": "6",
 }
 

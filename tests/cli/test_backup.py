@@ -112,7 +112,7 @@ def make_busy(server: Server, canary: str) -> tuple[Owner, str]:
     owner.find_question(parked, "boolean")
     server.stop()
     # The second turn is put down, and the third does not get anywhere.
-    server.settings |= {"JPWEB_HOLD": "0.1", "JPWEB_SCRIPT_PACE": "20"}
+    server.settings |= {"JPWEB_PARK_AFTER_SECONDS": "0.1", "JPWEB_SCRIPT_PACE_SECONDS": "20"}
     server.start()
     owner.sign_in()
     wait_until(lambda: not owner.is_running(parked), "it is parked")
@@ -134,7 +134,7 @@ def test_backup_of_a_busy_server_restores_elsewhere(
 ):
     canary = f"canary{secrets.token_hex(12)}"
     server = live(start=False)
-    server.settings |= databases[source] | _CARRIED_SETTINGS | {"JPWEB_SCRIPT_PACE": "0"}
+    server.settings |= databases[source] | _CARRIED_SETTINGS | {"JPWEB_SCRIPT_PACE_SECONDS": "0"}
     server.start()
     owner, parked = make_busy(server, canary)
     pages = read_pages(owner)
@@ -142,13 +142,13 @@ def test_backup_of_a_busy_server_restores_elsewhere(
     assert run_command(server, "backup", str(backup))[0] == 0
     second_server = live(start=False)
     second_server.settings |= databases[target] | _CARRIED_SETTINGS
-    second_server.settings["JPWEB_SCRIPT_PACE"] = "20"
+    second_server.settings["JPWEB_SCRIPT_PACE_SECONDS"] = "20"
     code, output = run_command(second_server, "restore", str(backup))
     assert code == 0, output
     restored = Owner(second_server.start())
     assert diff_pages(pages, read_pages(restored)) == []
     assert len(pages) > 90
-    second_server.settings["JPWEB_SCRIPT_PACE"] = "0"
+    second_server.settings["JPWEB_SCRIPT_PACE_SECONDS"] = "0"
     second_server.restart()
     restored.sign_in()
     restored.answer(parked, "boolean", "true")

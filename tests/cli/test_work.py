@@ -113,7 +113,7 @@ def make_workers(
     instances: list[Works] = []
 
     def make(database: str = "", **settings: str) -> Works:
-        settings = {"REDIS_URL": redis_url, "JPWEB_HOLD": "600"} | settings
+        settings = {"REDIS_URL": redis_url, "JPWEB_PARK_AFTER_SECONDS": "600"} | settings
         instances.append(Works(tmp_path, database or postgres.make_migrated(), settings))
         return instances[-1]
 
@@ -196,7 +196,7 @@ def test_workers_started_together_on_an_empty_database_all_run(
 def test_runs_released_by_a_worker_continue_in_another_at_once(
     make_workers: Callable[..., Works], by: signal.Signals
 ):
-    workers = make_workers(JPWEB_LEASE="600")
+    workers = make_workers(JPWEB_LEASE_SECONDS="600")
     first = workers.start()
     key = workers.begin(ASKS)
     wait_until(lambda: workers.is_waiting(key), "the question waits", 60)
@@ -219,7 +219,7 @@ def test_runs_released_by_a_worker_continue_in_another_at_once(
 def test_runs_of_a_killed_worker_continue_and_leave_no_job(
     make_workers: Callable[..., Works],
 ):
-    workers = make_workers(JPWEB_LEASE="3")
+    workers = make_workers(JPWEB_LEASE_SECONDS="3")
     first = workers.start()
     key = workers.begin(ASKS)
     wait_until(lambda: workers.is_waiting(key), "the question waits", 60)

@@ -109,6 +109,7 @@ def record(checkout: Path, target: Path, scratch: Path) -> None:
     """Write the dumps of both databases, and the pages, into a folder."""
     target.mkdir(parents=True, exist_ok=True)
     copy_workspace(checkout, scratch / NAME.lower())
+    # The name that an earlier jpweb reads, as a later one does.
     settings = {"JPWEB_SCRIPT_PACE": "0", "JP_USER_DATA_DIR": str(scratch / "jp")}
     server = EarlierServer(
         scratch / "data",
@@ -147,7 +148,7 @@ def record_postgresql(server: EarlierServer, target: Path, scratch: Path) -> Non
 
 def record_pages(target: Path, scratch: Path) -> None:
     """Write the pages of recorded data again, as the present code shows them."""
-    server = Server(scratch / "data", settings={"JPWEB_SCRIPT_PACE": "0"})
+    server = Server(scratch / "data", settings={"JPWEB_SCRIPT_PACE_SECONDS": "0"})
     server.data.mkdir()
     dumps.load_sqlite((target / "sqlite.sql").read_text(), server.data / "jpweb.sqlite3")
     try:

@@ -15,7 +15,7 @@ from tests.machine.serving import ROOT
 
 EARLIER = sorted((ROOT / "tests" / "samples" / "upgrade").iterdir())
 #: Longer than all pages take: the recorded ones show a turn that waits and is not parked yet.
-HOLD_SECONDS = "600"
+PARK_AFTER_SECONDS = "600"
 
 
 def load(folder: Path, engine: str, data: Path, postgres: Cluster) -> dict[str, str]:
@@ -35,8 +35,12 @@ def load(folder: Path, engine: str, data: Path, postgres: Cluster) -> dict[str, 
 def test_data_of_an_earlier_jpweb_shows_the_same_pages(
     live: Live, postgres: Cluster, tmp_path: Path, folder: Path, engine: str
 ):
-    server = live(start=False, data=tmp_path / "upgraded", JPWEB_HOLD=HOLD_SECONDS)
-    server.settings |= {"JPWEB_SCRIPT_PACE": "0"} | load(folder, engine, server.data, postgres)
+    server = live(
+        start=False, data=tmp_path / "upgraded", JPWEB_PARK_AFTER_SECONDS=PARK_AFTER_SECONDS
+    )
+    server.settings |= {"JPWEB_SCRIPT_PACE_SECONDS": "0"} | load(
+        folder, engine, server.data, postgres
+    )
     owner = Owner(server.start())
     recorded = reading.load_pages(folder / "pages.txt")
     assert diff_pages(recorded, reading.read_pages(owner, [*recorded])) == []

@@ -34,7 +34,7 @@ def run_program(module: str, database: Path) -> Iterator[Program]:
         "JPWEB_DATA": str(database.parent),
         "DATABASE_URL": f"sqlite:///{database}",
         "JPWEB_SECRET_KEY": settings.SECRET_KEY,  # the sessions in the database are signed with it
-        "JPWEB_SCRIPT_PACE": "0",
+        "JPWEB_SCRIPT_PACE_SECONDS": "0",
         "DJANGO_SETTINGS_MODULE": "jpweb.settings",
     }
     command = [sys.executable, "-m", module, str(port)]

@@ -142,7 +142,7 @@ class Server:
         variables = {
             "JPWEB_DATA": str(self.data),
             "JPWEB_PORT": str(self.port),
-            "JPWEB_UNDO": "0",  # most tests are about something else
+            "JPWEB_UNDO_SECONDS": "0",  # most tests are about something else
             "PYTHONUNBUFFERED": "1",
         }
         return inherit_environment() | variables | self.settings

@@ -82,7 +82,11 @@ def opened_files(tmp_path_factory: pytest.TempPathFactory) -> Opened:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, opened_files: Opened) -> Iterator[Server]:
-    settings = {"JPWEB_SCRIPT_PACE": "0", "JPWEB_HOLD": "600", **opened_files.settings}
+    settings = {
+        "JPWEB_SCRIPT_PACE_SECONDS": "0",
+        "JPWEB_PARK_AFTER_SECONDS": "600",
+        **opened_files.settings,
+    }
     with run_server(tmp_path_factory.mktemp("forms") / "data", **settings) as running_server:
         notes = opened_files.take()
         assert [line for line in notes if line.endswith("/server.lock")], notes

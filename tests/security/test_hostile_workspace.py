@@ -68,7 +68,7 @@ def effort(tmp_path: Path) -> Effort:
 @pytest.fixture
 def server(tmp_path: Path, root: Path, effort: Effort) -> Iterator[Server]:
     # glibc reserves 64 MiB of addresses for each thread's arena.
-    settings = {"MALLOC_ARENA_MAX": "2", "JPWEB_HOLD": "1"} | effort.settings
+    settings = {"MALLOC_ARENA_MAX": "2", "JPWEB_PARK_AFTER_SECONDS": "1"} | effort.settings
     running_server = Server(tmp_path / "data", workspace=root, settings=settings, wrapper=LIMIT)
     try:
         yield running_server.start()

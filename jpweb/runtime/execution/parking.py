@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def wait_until_parked(active: ActiveRun) -> None:
-    """Park the run once it was idle for the hold time, and return.
+    """Park the run once it was idle for ``PARK_AFTER_SECONDS``, and return.
 
     A run with locked files is never parked, because ``jp`` could then continue its turn (storage
     format, section 8).
@@ -26,12 +26,12 @@ async def wait_until_parked(active: ActiveRun) -> None:
         await asyncio.Event().wait()
     while True:
         await active.idle_tracker.wait_idle()
-        if await _is_idle_for_hold(active) and await _park_run(active):
+        if await _stays_idle(active) and await _park_run(active):
             return
 
 
-async def _is_idle_for_hold(active: ActiveRun) -> bool:
-    """Return whether the run stays idle for the hold time."""
+async def _stays_idle(active: ActiveRun) -> bool:
+    """Return whether the run stays idle for ``PARK_AFTER_SECONDS``."""
     with suppress(TimeoutError):
         await asyncio.wait_for(active.idle_tracker.wait_busy(), settings.PARK_AFTER_SECONDS)
     return active.idle_tracker.is_idle
@@ -47,4 +47,4 @@ async def _park_run(active: ActiveRun) -> bool:
             frozenset(awaited_rows.approval_keys),
         )
     except DATABASE_UNAVAILABLE:
-        return False  # tried again after the next hold time
+        return False  # tried again after the same time

@@ -58,7 +58,7 @@ def canary() -> str:
 def talkative_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Serve the demo and log all that can be logged."""
     data = tmp_path_factory.mktemp("talkative") / "data"
-    settings = {"JPWEB_SCRIPT_PACE": "0", "JPWEB_LOG_LEVEL": "DEBUG"}
+    settings = {"JPWEB_SCRIPT_PACE_SECONDS": "0", "JPWEB_LOG_LEVEL": "DEBUG"}
     with serve_home(Server(data, settings=settings)) as home:
         yield home
 
@@ -219,7 +219,7 @@ def test_secret_journey_on_postgresql_and_redis_leaves_no_trace(
         DATABASE_URL=url,
         REDIS_URL=redis_url,
         JPWEB_SECRET_KEY=SECRET_KEY,
-        JPWEB_SCRIPT_PACE="0",
+        JPWEB_SCRIPT_PACE_SECONDS="0",
         JPWEB_LOG_LEVEL="DEBUG",
     )
     visit = visiting(server)
@@ -309,8 +309,8 @@ def team_home(
         "JPWEB_SECRET_KEY": SECRET_KEY,
         "JPWEB_RUNS": "workers",
         "JPWEB_LOG_LEVEL": "DEBUG",
-        "JPWEB_SCRIPT_PACE": "0",
-        "JPWEB_HOLD": "10",
+        "JPWEB_SCRIPT_PACE_SECONDS": "0",
+        "JPWEB_PARK_AFTER_SECONDS": "10",
     }
     worker = Worker(folder / "worker", settings=settings)
     try:

@@ -44,7 +44,7 @@ RECONNECT_SOON = "htmx.config.wsReconnectDelay = () => 300"
 def mortal_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Serve the demo until a test kills the server, and again thereafter."""
     data = tmp_path_factory.mktemp("mortal") / "data"
-    with serve_home(Server(data, settings={"JPWEB_SCRIPT_PACE": "0"})) as home:
+    with serve_home(Server(data, settings={"JPWEB_SCRIPT_PACE_SECONDS": "0"})) as home:
         yield home
 
 

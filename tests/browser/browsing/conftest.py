@@ -29,7 +29,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     root = synthetic.write_workspace(folder / "shelf", LENGTH)
     for source in REAL:
         shutil.copytree(source, root / ".jp" / "conversations" / source.name, copy_function=_copy)
-    server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE": "0"})
+    server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE_SECONDS": "0"})
     with serve_home(server, PATIENCE) as home:
         home.owner.wait_until_indexed(PATIENCE)
         yield home

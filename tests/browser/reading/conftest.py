@@ -43,7 +43,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     root = synthetic.write_workspace(folder / "shelf", LENGTH)
     _long_result(root)
     _many_calls(root)
-    server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE": "0"})
+    server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE_SECONDS": "0"})
     with serve_home(server) as home:
         yield home
 

@@ -68,7 +68,7 @@ class Garden:
         for home in self.homes:
             home.mkdir(parents=True)
         (self.root / ".jp" / ".id").write_text("abcde\n")
-        settings = {"JPWEB_SCRIPT_PACE": "0", "JP_USER_DATA_DIR": str(self.folder / "jp")}
+        settings = {"JPWEB_SCRIPT_PACE_SECONDS": "0", "JP_USER_DATA_DIR": str(self.folder / "jp")}
         return Server(self.folder / "data", workspace=self.root, settings=settings)
 
     def hold(self, source: Path, number: int, title: str) -> Garden:

@@ -256,7 +256,7 @@ def _prepare_places(bench: BenchRun, progress: Progress) -> Iterator[Places]:
 def _make_place(bench: BenchRun, many: int, homes: int) -> ParkedInstallation:
     path = bench.make_database()
     signed_in, conversation_ids = make_parked_database(path, many, homes)
-    variables = {"JPWEB_SCRIPT_PACE": "0", "JPWEB_SECRET_KEY": settings.SECRET_KEY}
+    variables = {"JPWEB_SCRIPT_PACE_SECONDS": "0", "JPWEB_SECRET_KEY": settings.SECRET_KEY}
     place = ParkedInstallation(Server(path.parent, settings=variables), signed_in, conversation_ids)
     if bench.size.warm_up_rounds:
         _started(place)  # it reads the demo once
