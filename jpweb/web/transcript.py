@@ -126,7 +126,7 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptPage:
-    """A window, its items as lines of a page, and the same as rows, with runs of calls in one."""
+    """A window, its items as lines of a page, and the same as rows, with groups of calls in one."""
 
     window: Window = field(default_factory=Window)
     lines: list[TranscriptLine] = field(default_factory=list)
@@ -198,9 +198,9 @@ def load_page(
 def group_calls(
     lines: Iterable[TranscriptLine], contents: LoadedItems, open_anchors: frozenset[str]
 ) -> list[TranscriptLine | CallGroup]:
-    """Return lines with each run of ``MIN_GROUP_CALLS`` plain calls or more as one row.
+    """Return lines; ``MIN_GROUP_CALLS`` successive plain calls or more are one row.
 
-    A run that holds one of ``open_anchors`` is open.
+    A group that holds one of ``open_anchors`` is open.
     """
     rows: list[TranscriptLine | CallGroup] = []
     for is_plain, group in groupby(lines, key=lambda line: _is_plain_call(line, contents)):

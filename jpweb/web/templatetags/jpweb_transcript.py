@@ -44,7 +44,7 @@ def transcript_rows(
     open_folds: frozenset[str] = _NO_ANCHORS,
     closed_folds: frozenset[str] = _NO_ANCHORS,
 ) -> SafeString:
-    """Render rows of a transcript: lines, and folds of runs of calls.
+    """Render rows of a transcript: lines, and folds of groups of calls.
 
     One tag for all rows: a tag for each took 0.8 ms more for a page.
     """

@@ -4,7 +4,7 @@ import { findWindows } from "./scroll-position.js";
 
 const MAX_WINDOWS = 8;
 const MAX_TAIL_ITEMS = 50; // children of the last window, after which new items begin another
-const MIN_GROUP_CALLS = 3; // as the server has it: fewer calls are not folded into a run
+const MIN_GROUP_CALLS = 3; // as the server has it: fewer calls are not folded into a group
 const MIN_DISTANCE = 1.5; // screens: nearer windows are not removed
 
 export const isLoadMore = (element) => Boolean(element && element.matches(".load-more"));
@@ -66,18 +66,18 @@ export function removeFarWindows() {
   }
 }
 
-// The items of a window and of its runs of calls, with their annotations.
+// The items of a window and of its groups of calls, with their annotations.
 const findParts = (element) => findAll(":scope > [id], :scope > .call-group > [id]", element);
 
-// Let the summary of a run of calls say which it still holds; too few of them are not folded.
-function updateRun(run) {
-  const calls = findAll(":scope > [data-tool]", run);
-  if (calls.length < MIN_GROUP_CALLS) return run.replaceWith(...findAll(":scope > :not(summary)", run));
+// Let the summary of a group of calls say which it still holds; too few of them are not folded.
+function updateGroup(group) {
+  const calls = findAll(":scope > [data-tool]", group);
+  if (calls.length < MIN_GROUP_CALLS) return group.replaceWith(...findAll(":scope > :not(summary)", group));
   const counts = new Map();
   for (const { textContent: tool } of calls.map((call) => call.querySelector("summary strong"))) {
     counts.set(tool, (counts.get(tool) || 0) + 1);
   }
-  const summary = run.querySelector("summary");
+  const summary = group.querySelector("summary");
   summary.querySelector("strong").textContent = `${calls.length} calls`;
   const byCount = [...counts].sort(([, one], [, other]) => other - one);
   summary.querySelector(".hint").textContent = byCount.map(([tool, count]) => `${count} × ${tool}`).join(", ");
@@ -93,9 +93,9 @@ export function mergeOverlap(loadedWindow) {
     if (!neighbour || !links.length) continue;
     const knownIds = new Set(findParts(neighbour).map((item) => item.id));
     const duplicates = findParts(loadedWindow).filter((item) => knownIds.has(item.id));
-    const runs = new Set(duplicates.map((item) => item.closest(".call-group")).filter(Boolean));
+    const groups = new Set(duplicates.map((item) => item.closest(".call-group")).filter(Boolean));
     for (const element of [...duplicates, ...(duplicates.length ? links : [])]) element.remove();
-    runs.forEach(updateRun);
+    groups.forEach(updateGroup);
     if (!duplicates.length) continue;
     if (side === "previousElementSibling") loadedWindow.dataset.first = Number(neighbour.dataset.last) + 1;
     else loadedWindow.dataset.last = Number(neighbour.dataset.first) - 1;

@@ -72,7 +72,7 @@ def page(payload_home: Home, open_page: Pages) -> Page:
 
 
 def call(page: Page, tool: str) -> None:
-    """Unfold a tool call by keyboard, and the run of calls that it may be in."""
+    """Unfold a tool call by keyboard, and the group of calls that it may be in."""
     run = page.locator(".call-group", has=page.locator(f"[data-tool={tool}]"))
     if run.count() and run.get_attribute("open") is None:
         run.locator("> summary").press("Enter")

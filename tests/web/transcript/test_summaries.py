@@ -185,7 +185,7 @@ def test_reasoning_without_text_is_a_line_and_no_empty_fold():
 
 
 def list_runs(page: ParsedPage) -> list[tuple[bool, str]]:
-    """Return the runs of calls: whether each is open, and the text of its row."""
+    """Return the groups of calls: whether each is open, and the text of its row."""
     runs = [tag for tag in page if tag.get("class") == "fold call-group"]
     rows = [
         next(tag for tag in page if tag.tag == "summary" and run in tag.parents) for run in runs
