@@ -25,7 +25,7 @@ from jpweb.agent.config import (
     display,
     toggles,
 )
-from jpweb.agent.config import trust as trusting
+from jpweb.agent.config import trust as trust_items
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.config.trust import DiffLine, TrustItem, TrustItemKind
@@ -78,16 +78,17 @@ class TrustStatus:
         if self.grant is None or self.trust_state is not TrustState.CHANGED:
             return []
         granted_print, current_print = self.grant.fingerprint, self.item.fingerprint
-        has_hidden_change = trusting.hidden_fingerprint(
+        has_hidden_change = trust_items.hidden_fingerprint(
             granted_print
-        ) != trusting.hidden_fingerprint(current_print)
-        return trusting.diff_texts(self.grant.shown, self._display_text, has_hidden_change)
+        ) != trust_items.hidden_fingerprint(current_print)
+        return trust_items.diff_texts(self.grant.shown, self._display_text, has_hidden_change)
 
     @property
     def has_changed_gates(self) -> bool:
         """Whether ``diff_lines`` contains changes of approval gates."""
         return self.grant is not None and (
-            trusting.extract_gates(self.grant.shown) != trusting.extract_gates(self._display_text)
+            trust_items.extract_gates(self.grant.shown)
+            != trust_items.extract_gates(self._display_text)
         )
 
     @property
@@ -172,7 +173,9 @@ def load_workspace_config(
         offers = tuple(ToolOffer(tool, ToolAvailability.BROKEN) for tool in builtin.tools.values())
         return WorkspaceConfig(builtin, offers, problem=db_text.clean_text(str(error)))
     configuration = merged.configuration
-    items = trusting.list_trust_items(configuration, merged.ungated_config, list_builtin_configs())
+    items = trust_items.list_trust_items(
+        configuration, merged.ungated_config, list_builtin_configs()
+    )
     grants = trust.list_trusted(workspace.pk) if items else {}
     is_own = items and conversation_id is not None
     own_grants = trust.list_trusted(workspace.pk, conversation_id) if is_own else {}

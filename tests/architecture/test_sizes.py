@@ -15,6 +15,8 @@ NO_NAMES = {"util", "utils", "helper", "helpers", "common", "service", "services
     "managers",
     "misc",
 }
+#: Words that name no module or function in particular.
+VAGUE_ALIASES = {"rows", "library", "item_html"}
 
 
 def test_functions_are_short():
@@ -56,6 +58,19 @@ def test_folders_have_at_most_15_modules():
         p.parent for p in list_modules("jpweb", "tests") if p.name != "__init__.py"
     )
     assert {folder: n for folder, n in module_counts.items() if n > MODULES_A_FOLDER} == {}
+
+
+def test_aliases_of_imports_are_nouns():
+    """An alias says which thing it is: no participle, and no word that fits any module."""
+    aliases = [
+        f"{path}:{node.lineno} {alias.name} as {alias.asname}"
+        for path in list_modules("jpweb")
+        for node in walk_nodes(path)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if alias.asname and (alias.asname in VAGUE_ALIASES or alias.asname.endswith(("ing", "ed")))
+    ]
+    assert aliases == []
 
 
 def test_module_names_follow_the_rules():

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from jpweb.agent.config.model_parameters import read_parameters as checked
+from jpweb.agent.config.model_parameters import read_parameters
 from jpweb.agent.config.table_reader import TableReader, join_choices
 from jpweb.agent.config.types import (
     CHECKSUM_ALGORITHMS,
@@ -63,7 +63,7 @@ def read_model(
     table: TableReader, aliases: ModelAliases, inherited: ModelConfig = UNSET_MODEL
 ) -> ModelConfig | None:
     """Return a model; parameters alone extend the inherited one's. None where it is not set."""
-    parameters = checked(table)
+    parameters = read_parameters(table)
     model_id = _read_model_id(table, "id", aliases) if table.get("id") is not None else None
     table.note_unknown_keys()
     if model_id is not None:

@@ -15,7 +15,7 @@ from jpweb.runtime import process_identity
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.tasks import create_detached_task
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
-from jpweb.store.inbox import presence as rows
+from jpweb.store.inbox import presence as presence_rows
 from jpweb.store.inbox.presence import PresenceKey
 
 logger = logging.getLogger(__name__)
@@ -61,11 +61,13 @@ class _PresenceRegistry:
         try:
             if present_pairs:
                 await run_in_db_thread(
-                    rows.record_presence, process_identity.get_process_name(), present_pairs
+                    presence_rows.record_presence,
+                    process_identity.get_process_name(),
+                    present_pairs,
                 )
             if due_pairs - present_pairs:
                 await run_in_db_thread(
-                    rows.clear_presence,
+                    presence_rows.clear_presence,
                     process_identity.get_process_name(),
                     due_pairs - present_pairs,
                 )
@@ -96,12 +98,12 @@ async def unregister_all() -> None:
     _registry.pairs_by_page.clear()
     _registry.page_counts.clear()
     _registry.due_pairs.clear()
-    await run_in_db_thread(rows.clear_presence, process_identity.get_process_name())
+    await run_in_db_thread(presence_rows.clear_presence, process_identity.get_process_name())
 
 
 async def is_reachable(workspace_id: int) -> bool:
     """Return whether a member who may answer has a page open, in any process."""
-    return await run_in_db_thread(rows.is_anyone_present, workspace_id)
+    return await run_in_db_thread(presence_rows.is_anyone_present, workspace_id)
 
 
 async def refresh_presence() -> None:
@@ -109,7 +111,7 @@ async def refresh_presence() -> None:
     while True:
         try:
             await run_in_db_thread(
-                rows.record_presence,
+                presence_rows.record_presence,
                 process_identity.get_process_name(),
                 set(_registry.page_counts),
             )

@@ -21,7 +21,7 @@ from jpweb.agent.ports import (
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import approvals, presence, resolution
 from jpweb.runtime.rendering import ansi
-from jpweb.store import approvals as rows
+from jpweb.store import approvals as approval_rows
 from jpweb.store import inquiries
 from jpweb.store.choices import ApprovalKind
 from jpweb.store.derived_rows import from_stream
@@ -138,12 +138,12 @@ class BrowserPrompter:
     async def close_prompt(self, prompt: RunPrompt | DeliverPrompt) -> None:
         kind = ApprovalKind.RUN if isinstance(prompt, RunPrompt) else ApprovalKind.DELIVER
         row = await run_in_db_thread(
-            rows.find_open_for_call, self.conversation_id, kind, prompt.tool_call_id
+            approval_rows.find_open_for_call, self.conversation_id, kind, prompt.tool_call_id
         )
         if row is None:
             return
         try:
-            row = await run_in_db_thread(rows.withdraw_approval, row.pk)
+            row = await run_in_db_thread(approval_rows.withdraw_approval, row.pk)
         except AlreadyDecided:
             return  # an earlier decision wins (compare-and-set)
         await approvals.publish_decided(row)
@@ -151,7 +151,7 @@ class BrowserPrompter:
     async def _wait_for_decision(self, row: Approval) -> Approval:
         with self.awaited_rows.await_approval(row.pk):
             decided_row = await approvals.wait_until_decided(row)
-            await run_in_db_thread(rows.mark_spent, row.pk)
+            await run_in_db_thread(approval_rows.mark_spent, row.pk)
         return decided_row
 
     async def _ask_approval(
@@ -161,7 +161,9 @@ class BrowserPrompter:
         call_info = (self.conversation_id, kind, prompt.tool_call_id, prompt.tool_name, display)
         try:
             with self.idle_tracker.prevent_idle():  # parked here, it would stay unpublished
-                row = await run_in_db_thread(rows.request_approval, *call_info, held_run=self.run)
+                row = await run_in_db_thread(
+                    approval_rows.request_approval, *call_info, held_run=self.run
+                )
         except UnknownApproval:
             return None
         await approvals.publish_decided(row)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django import template
 
-from jpweb.runtime.inquiries import approvals as running
+from jpweb.runtime.inquiries.approvals import MAX_EDITABLE_BYTES, get_editable_text
 from jpweb.runtime.rendering import payloads
 from jpweb.runtime.rendering.invisible_characters import reveal_invisible
 from jpweb.store import approvals
@@ -50,10 +50,10 @@ def _render_fields(text: str) -> str:
 @register.filter
 def is_editable(row: Approval) -> bool:
     """Tell whether the arguments or the result are small enough to be edited in a form."""
-    return len(running.get_editable_text(row).encode()) <= running.MAX_EDITABLE_BYTES
+    return len(get_editable_text(row).encode()) <= MAX_EDITABLE_BYTES
 
 
 @register.filter
 def editable_text(row: Approval) -> str:
     """Return the arguments or the result as the text of a form field."""
-    return running.get_editable_text(row)
+    return get_editable_text(row)

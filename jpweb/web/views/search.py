@@ -10,9 +10,13 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
-from jpweb.store.search import conversation_groups, query_parser, saved_searches
-from jpweb.store.search import engine as searching
-from jpweb.store.search import indexer as indexed
+from jpweb.store.search import (
+    conversation_groups,
+    engine,
+    indexer,
+    query_parser,
+    saved_searches,
+)
 from jpweb.web import access, converters, display_text, notice_text, transcript
 from jpweb.web.forms.fields import RowKeyForm, find_problem
 from jpweb.web.forms.filters.search_filters import SearchFilterForm
@@ -39,7 +43,7 @@ def search_conversations(request: Request) -> HttpResponse:
     query = query_parser.parse_query(params["q"], params)
     if query.has_criteria:
         read_recording.note_search(request)
-    results = searching.make_search(request.user.pk, query)
+    results = engine.make_search(request.user.pk, query)
     is_grouped = results.has_words and params.get("sort") != "newest"
     context = {
         "params": params,
@@ -51,7 +55,7 @@ def search_conversations(request: Request) -> HttpResponse:
         "chips": _list_chips(query, params),
         "is_grouped": is_grouped,
         "first_query": urlencode(params),
-        "unindexed_count": indexed.count_pending_for(request.user.pk),
+        "unindexed_count": indexer.count_pending_for(request.user.pk),
         "saved_searches": saved_searches.list_saved(request.user.pk),
         "examples": [
             (example, meaning, urlencode({"q": example}))
@@ -155,7 +159,7 @@ def _build_newest(request: Request, results: Search, params: Mapping[str, str]) 
     total = len(hits.rows) if is_complete else results.count_hits()
     return {
         "rows": [_make_row(hit, results.query) for hit in hits.rows],
-        "count_text": display_text.describe_result_count(total, searching.COUNT_LIMIT),
+        "count_text": display_text.describe_result_count(total, engine.COUNT_LIMIT),
         "has_previous": bool(before_id),
         "next_query": urlencode({**params, "below": hits.before}) if hits.before else "",
     }

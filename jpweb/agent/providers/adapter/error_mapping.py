@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import httpx2
 from pydantic import ValidationError
-from pydantic_ai import exceptions as library
+from pydantic_ai import exceptions
 
 from jpweb.agent.config.display import escape_invisible
 from jpweb.agent.errors import FailureKind, ProviderFailed
@@ -21,8 +21,8 @@ from jpweb.agent.redaction import SecretAnswer, redact_text
 #: send (the name of a model, characters) and for a reply that they cannot read, and the json module
 #: a RecursionError for one that is nested too deeply.
 VENDOR_ERRORS = (
-    library.AgentRunError,
-    library.UserError,
+    exceptions.AgentRunError,
+    exceptions.UserError,
     httpx2.HTTPError,
     httpx2.InvalidURL,
     ValueError,
@@ -34,17 +34,17 @@ _SERVER_ERROR = 500
 _KindTable: TypeAlias = tuple[tuple[type[Exception], FailureKind], ...]
 #: Failure kinds by error class; the first match applies.
 _KIND_BY_CLASS: _KindTable = (
-    (library.ModelContextWindowExceededError, FailureKind.CONTEXT_LENGTH),
-    (library.ModelAuthenticationError, FailureKind.WRONG_KEY),
-    (library.ModelRateLimitError, FailureKind.RATE_LIMIT),
-    (library.ModelUnavailableError, FailureKind.UNAVAILABLE),
-    (library.ModelServerError, FailureKind.UNAVAILABLE),
-    (library.ModelTimeoutError, FailureKind.UNAVAILABLE),
-    (library.ModelRequestTimeout, FailureKind.UNAVAILABLE),
-    (library.ContentFilterError, FailureKind.REFUSAL),
-    (library.ModelQuotaExceededError, FailureKind.BAD_REQUEST),
-    (library.ModelRequestRejectedError, FailureKind.BAD_REQUEST),
-    (library.UserError, FailureKind.BAD_REQUEST),
+    (exceptions.ModelContextWindowExceededError, FailureKind.CONTEXT_LENGTH),
+    (exceptions.ModelAuthenticationError, FailureKind.WRONG_KEY),
+    (exceptions.ModelRateLimitError, FailureKind.RATE_LIMIT),
+    (exceptions.ModelUnavailableError, FailureKind.UNAVAILABLE),
+    (exceptions.ModelServerError, FailureKind.UNAVAILABLE),
+    (exceptions.ModelTimeoutError, FailureKind.UNAVAILABLE),
+    (exceptions.ModelRequestTimeout, FailureKind.UNAVAILABLE),
+    (exceptions.ContentFilterError, FailureKind.REFUSAL),
+    (exceptions.ModelQuotaExceededError, FailureKind.BAD_REQUEST),
+    (exceptions.ModelRequestRejectedError, FailureKind.BAD_REQUEST),
+    (exceptions.UserError, FailureKind.BAD_REQUEST),
     (httpx2.InvalidURL, FailureKind.BAD_REQUEST),
     (httpx2.UnsupportedProtocol, FailureKind.BAD_REQUEST),
     (httpx2.TimeoutException, FailureKind.UNAVAILABLE),
@@ -150,7 +150,7 @@ def _classify_error(error: Exception) -> FailureKind:
 
 
 def _classify_status(error: Exception) -> FailureKind | None:
-    if not isinstance(error, library.ModelHTTPError):
+    if not isinstance(error, exceptions.ModelHTTPError):
         return None
     return (
         FailureKind.REFUSAL if _is_flagged(error.body) else _KIND_BY_STATUS.get(error.status_code)
@@ -159,9 +159,9 @@ def _classify_status(error: Exception) -> FailureKind | None:
 
 def _classify_phase(error: Exception) -> FailureKind:
     """Classify a connection error by its phase; a status is a bad request."""
-    if isinstance(error, library.ModelConnectionError):
+    if isinstance(error, exceptions.ModelConnectionError):
         return FailureKind.BROKEN_OFF if error.phase == "read" else FailureKind.UNAVAILABLE
-    if not isinstance(error, library.ModelHTTPError):
+    if not isinstance(error, exceptions.ModelHTTPError):
         return FailureKind.BROKEN_OFF
     default = FailureKind.UNAVAILABLE if error.status_code >= _SERVER_ERROR else None
     kind = _KIND_OF_PLAIN_STATUS.get(error.status_code, default)
@@ -180,7 +180,7 @@ def _get_error_detail(error: Exception) -> str:
             0
         ]
         return f"{'.'.join(map(str, first_detail['loc']))}: {first_detail['msg']}"
-    if not isinstance(error, library.ModelHTTPError):
+    if not isinstance(error, exceptions.ModelHTTPError):
         return str(getattr(error, "message", error))
     return _read_vendor_message(error.body)
 

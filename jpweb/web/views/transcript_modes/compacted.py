@@ -18,8 +18,8 @@ from jpweb.stream.transcript.categories import categorize_element
 from jpweb.stream.transcript.compacted import compact_item
 from jpweb.stream.transcript.items import Item, StandaloneItem, ToolCall
 from jpweb.web import access, annotation_blocks, converters, display_text
+from jpweb.web.templatetags import jpweb_events
 from jpweb.web.templatetags.jpweb_annotations import render_annotations
-from jpweb.web.templatetags.jpweb_events import render_item as item_html
 from jpweb.web.views.transcript_modes import compaction_list
 from jpweb.web.views.transcript_modes.page_budget import PageBudget
 
@@ -176,7 +176,7 @@ class _CompactedPage:
             ):
                 return False
             self._turn = turn.number
-        html = item_html(shortened_item, self._conversation)
+        html = jpweb_events.render_item(shortened_item, self._conversation)
         html += render_annotations(item, self._conversation)
         # An item that exceeds an empty page becomes a link, so that paging gets past it.
         anchor = item.elements[0].anchor

@@ -26,8 +26,8 @@ from jpweb.stream.transcript.model_view import (
     split_requests,
 )
 from jpweb.web import access, annotation_blocks, converters, display_text, notice_text
+from jpweb.web.templatetags import jpweb_events
 from jpweb.web.templatetags.jpweb_annotations import render_annotations
-from jpweb.web.templatetags.jpweb_events import render_item as item_html
 from jpweb.web.views.transcript_modes import compaction_list
 from jpweb.web.views.transcript_modes.page_budget import PageBudget
 
@@ -142,7 +142,7 @@ class _ThreadPage:
             (sent_message, self._render_message(sent_message))
             for sent_message in (list_sent_events([shortened_item]) if shortened_item else ())
         ]
-        html = item_html(item, self._conversation)
+        html = jpweb_events.render_item(item, self._conversation)
         html += render_annotations(item, self._conversation)
         if not self._budget.try_add(html, *(message_html for _, message_html in rendered)):
             if self.item_pieces:
