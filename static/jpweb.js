@@ -40,10 +40,10 @@ on("htmx:wsAfterMessage", () => {
   updateTimes();
   observeCards();
   refreshQuestion();
-  updateFactsFocus();
+  updateMetadataFocus();
 });
 on("htmx:afterSwap", (event) => {
-  updateFactsFocus();
+  updateMetadataFocus();
   updateTimes();
   observeCards();
   showApprovals();
@@ -75,16 +75,16 @@ for (const tab of findAll(".views [aria-current]")) {
   if (edge > 0) views.scrollLeft += Math.ceil(edge);
 }
 
-// The facts beside a title are a Tab stop where they scroll.
-function updateFactsFocus() {
-  const facts = byId("facts");
-  if (!facts) return;
-  const scrolls = facts.scrollWidth > facts.clientWidth && getComputedStyle(facts).overflowX === "auto";
-  if (scrolls) facts.tabIndex = 0;
-  else facts.removeAttribute("tabindex");
+// The metadata beside a title is a Tab stop where it scrolls.
+function updateMetadataFocus() {
+  const metadata = byId("metadata-bar");
+  if (!metadata) return;
+  const scrolls = metadata.scrollWidth > metadata.clientWidth && getComputedStyle(metadata).overflowX === "auto";
+  if (scrolls) metadata.tabIndex = 0;
+  else metadata.removeAttribute("tabindex");
 }
-updateFactsFocus();
-window.addEventListener("resize", updateFactsFocus);
+updateMetadataFocus();
+window.addEventListener("resize", updateMetadataFocus);
 
 // The transcript has the outcomes once the turn is done. A card stays that has the focus, a draft to
 // copy, or the notice that another person was first.

@@ -52,7 +52,7 @@ class ToolAvailability(StrEnum):
 
     OFFERED = ""
     OFF = "it is switched off in the configuration"
-    NEW = "an owner of the workspace has not trusted what it runs, or may do, yet"
+    NEW = "an owner has not trusted this tool yet"
     CHANGED = "what it runs, or may do, has changed since an owner of the workspace trusted it"
     SERVER_NEW = "an owner of the workspace has not trusted its MCP server yet"
     SERVER_CHANGED = (

@@ -47,7 +47,9 @@ IS_UNDECIDED_BY_REASON: Mapping[CancellationReason, bool] = {
     CancellationReason.EXPIRED: True,
     CancellationReason.LOST: True,
 }
-UNDECIDED_REASONS = tuple(reason for reason, is_so in IS_UNDECIDED_BY_REASON.items() if is_so)
+UNDECIDED_REASONS = tuple(
+    reason for reason, is_undecided in IS_UNDECIDED_BY_REASON.items() if is_undecided
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -328,7 +328,7 @@ class Executing:
 
 @dataclass(frozen=True, slots=True)
 class WaitingForInput:
-    """These calls have to run, and these questions of theirs have no answer yet."""
+    """These calls have to run, and these are their open questions."""
 
     calls: tuple[tuple[int, ToolCallRequest], ...]
     inquiries: tuple[tuple[int, InquiryRequest], ...]

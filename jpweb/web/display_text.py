@@ -34,6 +34,14 @@ SOURCE_LABELS = {
     "other": "Other",
 }
 
+#: Labels of a question's answer types, by tag.
+ANSWER_TYPE_LABELS = {
+    "boolean": "Yes or no",
+    "select": "Choice",
+    "text": "Text",
+    "secret": "Secret",
+}
+
 #: Provider failures with a remedy, by kind.
 FAILURE_TEXTS = {
     "context_length": "The conversation is too long for the model. Start a new one.",
@@ -246,7 +254,7 @@ ARGUMENTS_OMITTED = "tool call arguments omitted"
 RESULTS_OMITTED = "tool results omitted"
 
 #: Labels of messages to the model, by role.
-ROLE_LABELS = {"user": "User", "assistant": "Model", "tool": "Tool result"}
+ROLE_LABELS = {"user": "User", "assistant": "Assistant", "tool": "Tool result"}
 
 #: Titles of messages to the model.
 CALL_TITLE, DATA_TITLE, REASONING_TITLE = "tool call {name}", "structured output", "reasoning"

@@ -187,7 +187,7 @@ def describe_progress(queue: Queue) -> dict[str, Any]:
         "total": len(queue.items),
         "finished": queue.finished_count,
         "finished_label": review_labels.FINISHED_LABELS.get(queue.name, "reviewed"),
-        "left": len(queue.left),
+        "left": len(queue.remaining_items),
     }
 
 

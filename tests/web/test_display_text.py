@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from django.template import Context, Template
 from django.utils import timezone
 
 from jpweb.store.models import Inquiry
+from jpweb.stream.answer_type import AnswerType
 from jpweb.web import display_text
 from jpweb.web.templatetags import jpweb_labels, jpweb_text
 from tests.web.reading import parse_page
@@ -88,3 +89,10 @@ def test_decider_text_of_an_open_question_is_empty():
 )
 def test_describe_delay_has_the_largest_whole_unit(seconds: int, text: str):
     assert display_text.describe_delay(seconds) == text
+
+
+@pytest.mark.parametrize("tag", [answer_type.TAG for answer_type in get_args(AnswerType)])
+def test_answer_type_has_a_label(tag: str):
+    label = jpweb_labels.answer_type_label(tag)
+    assert label[0].isupper()
+    assert label != tag

@@ -156,7 +156,7 @@ class LlmInquiryBackend:
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
-        raise ProviderFailed("The reply broke off before its end.")
+        raise ProviderFailed("The connection was lost mid-reply.")
 
 
 def make_inquiry_schema(kind: AnswerType) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from jpweb.store.inbox import claims, snoozes
 
 
 async def end_claims_and_snoozes() -> int:
-    """Delete the claims and snoozes that have ended; return how many workspaces are told."""
+    """Delete the claims and snoozes that have ended; return the number of workspaces notified."""
     workspace_ids = await run_in_background_thread(_delete_ended)
     for workspace_id in sorted(workspace_ids):
         await publisher.publish_questions_changed(workspace_id)

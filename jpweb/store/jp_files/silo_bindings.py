@@ -23,8 +23,8 @@ from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: Why a pass leaves rows that it would have changed or marked as deleted.
 MISSING_SILO_TEXT = (
-    "The user-local copies, which were read before, are not there: nothing counts as deleted, nor "
-    "do older copies. Run jpweb as the user of jp, or set JP_USER_DATA_DIR."
+    "The user-local copies, which were read before, are not there. No conversation is marked as "
+    "deleted, and older copies are ignored. Run jpweb as the user of jp, or set JP_USER_DATA_DIR."
 )
 
 _find_claims = CompiledQuery(

@@ -83,7 +83,7 @@ def list_pending_people(workspace_id: int) -> QuerySet[GroupMember]:
 
 
 def count_affected_people(workspace_id: int) -> Counter[int]:
-    """Return of how many members each group of a workspace changes the role; two queries."""
+    """Count, by group, the members whose role would change without it; two queries."""
     members = Membership.objects.filter(workspace_id=workspace_id)
     direct_roles = dict(members.values_list("person_id", "direct_role"))
     granted_roles = defaultdict(list)

@@ -75,7 +75,7 @@ class QueueItem:
     def is_finished(self) -> bool:
         return self.state in _FINISHED_STATES
 
-    def is_left_for(self, person_id: int) -> bool:
+    def is_open_for(self, person_id: int) -> bool:
         """Tell whether a person has yet to review it, and may."""
         is_done = self.state == ReviewState.PARTIAL and self.first_reviewer_id == person_id
         is_for_owner = self.state == ReviewState.ESCALATED and not self.is_owned
@@ -91,7 +91,7 @@ class Queue(NamedTuple):
 
     name: str
     items: list[QueueItem]
-    left: list[QueueItem]
+    remaining_items: list[QueueItem]
 
     @property
     def finished_count(self) -> int:
@@ -187,7 +187,7 @@ def load_own_queues(person_id: int) -> list[Queue]:
         _make_queue("assigned", assigned, person_id),
         _make_queue("escalated", escalated, person_id),
     )
-    return [queue for queue in own_queues if queue.left]
+    return [queue for queue in own_queues if queue.remaining_items]
 
 
 def _load_queues(person_id: int, workspace_ids: list[int]) -> ReviewQueues:
@@ -220,7 +220,7 @@ def _list_newest(workspace_ids: list[int]) -> list[_Row]:
 def _make_queue(name: str, items: list[QueueItem], person_id: int) -> Queue:
     if name in _UNDECIDED_QUEUES:
         return Queue(name, items, _list_decidable(name, items, person_id))
-    return Queue(name, items, [item for item in items if item.is_left_for(person_id)])
+    return Queue(name, items, [item for item in items if item.is_open_for(person_id)])
 
 
 def _list_decidable(name: str, items: list[QueueItem], person_id: int) -> list[QueueItem]:
@@ -293,7 +293,7 @@ def _list_task_items(person_id: int, workspace_ids: list[int]) -> dict[str, list
         ]
 
     second = [
-        item for item in pick(reviewed_tasks, ReviewState.PARTIAL) if item.is_left_for(person_id)
+        item for item in pick(reviewed_tasks, ReviewState.PARTIAL) if item.is_open_for(person_id)
     ]
     return {
         "assigned": pick(mine),
@@ -361,9 +361,9 @@ def reserve_next(queue: Queue, person_id: int, after_key: str = "") -> QueueItem
     skipped. Items that others are reviewing are passed over.
     """
     start = _find_start(queue, after_key)
-    left = {item.key for item in queue.left}
+    remaining_keys = {item.key for item in queue.remaining_items}
     for item in (*queue.items[start:], *queue.items[:start]):
-        if item.key not in left or item.holder_id not in (None, person_id):
+        if item.key not in remaining_keys or item.holder_id not in (None, person_id):
             continue
         if reservations.reserve(item.conversation_id, item.anchor, person_id):
             return item

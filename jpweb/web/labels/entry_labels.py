@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 #: Details that a row omits while they have this value.
 _ONCE = {"count": 1, "number": 1}
-#: Details of a call that ran without asking, which its act says.
-_SAID_BY_ACT = frozenset({"policy", "allow"})
+#: Details of a call that ran without asking, which its act implies.
+_DETAILS_IMPLIED_BY_ACT = frozenset({"policy", "allow"})
 
 
 def make_rows(
@@ -47,7 +47,7 @@ def _make_row(
     content = {} if is_forged else listing.read_content(entry)
     details = content.get("details", {}) | texts
     if entry.act == Act.CALL_RAN_UNATTENDED:
-        details = {name: details[name] for name in details.keys() - _SAID_BY_ACT}
+        details = {name: details[name] for name in details.keys() - _DETAILS_IMPLIED_BY_ACT}
     if content and not isinstance(details.get("person"), str):
         # Some entries have the person's key alone, which no page shows.
         details = details | {"person": subject_name}

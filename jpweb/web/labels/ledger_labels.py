@@ -93,7 +93,7 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "outcome": "outcome",
     "reason": "reason",
     "channel": "via",
-    "asked_at": "asked",
+    "asked_at": "asked at",
     "number": "redaction number",
     "scope": "replaced",
     "places": "in",

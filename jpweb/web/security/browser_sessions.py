@@ -48,15 +48,15 @@ def begin_session(
     *,
     is_own: bool | None = None,
     credential: str = "",
-    **way: str,
+    **method: str,
 ) -> list[str]:
     """Sign a person in; return the hashes of the sessions that this ends.
 
     ``maker_id`` is the person who made the sign-in link; for a passkey or an identity the one whose
-    link led to it. ``way`` is what else the ledger says: ``second_factor``; or without a link
+    link led to it. ``method`` is what else the ledger says: ``second_factor``; or without a link
     ``provider``, the title of the identity provider, or ``passkey``, its name. ``is_own`` tells
-    whether no other person's link can have led here: a person's own link does not prove it, which
-    somebody signed in by another's link can make. ``credential`` is the key of the passkey or
+    whether no other person's link can have led here. A person's own link is no proof: a session
+    begun by someone else's link can create one. ``credential`` is the key of the passkey or
     identity.
     """
     previous_key = request.session.session_key
@@ -69,8 +69,8 @@ def begin_session(
     request.session[CREDENTIALS_KEY] = [credential] if credential else []
     user_agent = request.headers.get("User-Agent", "")
     request.session[BROWSER_KEY] = browser_names.describe_browser(user_agent)
-    is_by_link = not way.keys() & {"provider", "passkey"}
-    details = ({"link_maker": maker_id} if is_by_link else {}) | way
+    is_by_link = not method.keys() & {"provider", "passkey"}
+    details = ({"link_maker": maker_id} if is_by_link else {}) | method
     security_log.log_event("sign-in", request, **details)
     record_act(Act.SIGNED_IN, Actor.from_person(person), Place(), **details)
     return [hash_key(previous_key)] if previous_key else []

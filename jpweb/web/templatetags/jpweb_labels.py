@@ -129,6 +129,12 @@ def source_label(tag: str) -> str:
 
 
 @register.filter
+def answer_type_label(tag: str) -> str:
+    """Return the label of a question's answer type."""
+    return display_text.ANSWER_TYPE_LABELS.get(tag, tag)
+
+
+@register.filter
 def event_kind_label(tag: str) -> str:
     """Return the label of an event's kind."""
     return display_text.EVENT_KIND_LABELS.get(tag, tag)

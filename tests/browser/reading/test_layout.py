@@ -38,22 +38,22 @@ def test_first_event_is_near_the_top(visit: Visit, size: tuple[int, int]):
     page = visit.open(visit.find(TOUR), size=size)
     assert get_box(page.locator(ITEM).first)["y"] <= MAX_TOP[size]
     expect(page.locator("#time-strip p").first).to_be_visible()
-    # The facts beside the title are a Tab stop exactly where they scroll.
-    facts = page.locator("#facts")
-    assert facts.evaluate("each => each.scrollWidth > each.clientWidth")
-    expect(facts).to_have_attribute("tabindex", "0")
-    for part in facts.locator("p > *").all():
+    # The metadata beside the title is a Tab stop exactly where they scroll.
+    metadata = page.locator("#metadata-bar")
+    assert metadata.evaluate("each => each.scrollWidth > each.clientWidth")
+    expect(metadata).to_have_attribute("tabindex", "0")
+    for part in metadata.locator("p > *").all():
         part.scroll_into_view_if_needed()
         expect(part).to_be_in_viewport(ratio=0.99)
 
 
-def test_a_title_with_room_is_whole_and_its_facts_are_no_tab_stop(visit: Visit):
+def test_a_title_with_room_is_whole_and_its_metadata_is_no_tab_stop(visit: Visit):
     page = visit.open(visit.find(TOUR), size=WIDE)
     title = page.locator("h1")
     assert title.evaluate("each => each.scrollWidth <= each.clientWidth")
     page.locator("#counts").evaluate("each => { each.style.display = 'none' }")
     page.set_viewport_size({"width": 1279, "height": 800})
-    expect(page.locator("#facts:not([tabindex])")).to_be_visible()
+    expect(page.locator("#metadata-bar:not([tabindex])")).to_be_visible()
 
 
 def test_the_workspace_beside_the_title_is_whole_in_a_narrow_window(visit: Visit):
@@ -61,7 +61,7 @@ def test_the_workspace_beside_the_title_is_whole_in_a_narrow_window(visit: Visit
     expect(page.locator("#metadata .place")).to_be_in_viewport(ratio=1)
 
 
-def test_the_facts_wrap_on_a_phone_without_scripts(visit: Visit):
+def test_the_metadata_wraps_on_a_phone_without_scripts(visit: Visit):
     """Nothing makes them a Tab stop there, by which a keyboard reaches what scrolls."""
     page = visit.open(visit.find(TOUR), size=PHONE, javascript=False)
     parts = page.locator("#metadata > *").all()

@@ -23,7 +23,9 @@ def test_own_queues_have_assigned_and_escalated_reviews(
     def list_own(person: Person) -> dict[str, list[int | None]]:
         with django_assert_max_num_queries(5):
             own_queues = queues.load_own_queues(person.pk)
-        return {queue.name: [item.inquiry_id for item in queue.left] for queue in own_queues}
+        return {
+            queue.name: [item.inquiry_id for item in queue.remaining_items] for queue in own_queues
+        }
 
     assert list_own(desk.ada) == {"assigned": [assigned.pk]}
     assert list_own(olga) == {"escalated": [escalated.pk]}

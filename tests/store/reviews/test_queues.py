@@ -119,7 +119,7 @@ def test_cost_of_queues_does_not_grow_with_questions(
         send(load(desk.close(DECLINED)), desk.ada)
     with django_assert_max_num_queries(6):
         queue = queues.load_queues(desk.ada.pk).queues["cancelled"]
-    assert (len(queue.items), queue.finished_count, queue.left) == (12, 12, [])
+    assert (len(queue.items), queue.finished_count, queue.remaining_items) == (12, 12, [])
     with django_assert_max_num_queries(2):
         queues.load_page(queue.items)
 
@@ -132,13 +132,13 @@ def test_cost_of_queues_does_not_grow_with_conversations(
         send(subjects.load_conversation(making.conversation(desk.home)), desk.ada)
     with django_assert_max_num_queries(7):
         queue = queues.load_queues(desk.ben.pk).queues["second"]
-    assert len(queue.left) == 12
+    assert len(queue.remaining_items) == 12
 
 
 def test_reviewers_own_decision_is_left_for_other_reviewers(desk: ReviewDesk):
     desk.close(DECLINED, making.decider(desk.ada))
     counts = {
-        person.username: len(queues.load_queues(person.pk).queues["cancelled"].left)
+        person.username: len(queues.load_queues(person.pk).queues["cancelled"].remaining_items)
         for person in (desk.ada, desk.ben)
     }
     assert counts == {"ada": 0, "ben": 1}
@@ -151,10 +151,10 @@ def test_reviewers_own_conversation_is_left_for_other_reviewers(desk: ReviewDesk
     subject = subjects.load_conversation(desk.conversation)
     send(subject, desk.ada)
     queue = queues.load_queues(desk.ben.pk).queues["second"]
-    assert queue.left == []
+    assert queue.remaining_items == []
     assert queues.reserve_next(queue, desk.ben.pk) is None
     assert not ReviewTask.objects.exclude(holder=None).exists()
-    assert len(queues.load_queues(desk.cleo.pk).queues["second"].left) == 1
+    assert len(queues.load_queues(desk.cleo.pk).queues["second"].remaining_items) == 1
     assert send(subject, desk.cleo).round == 2
 
 
@@ -163,7 +163,7 @@ def test_conversation_that_became_an_own_one_is_no_longer_left(desk: ReviewDesk)
     assignments.assign(subject, desk.ada.pk, Actor.from_person(desk.ben))
     desk.close(by=making.decider(desk.ada))
     queue = queues.load_queues(desk.ada.pk).queues["assigned"]
-    assert (len(queue.items), queue.left) == (1, [])
+    assert (len(queue.items), queue.remaining_items) == (1, [])
 
 
 def test_disagreement_on_an_own_decision_is_left_for_others(desk: ReviewDesk):
@@ -171,7 +171,7 @@ def test_disagreement_on_an_own_decision_is_left_for_others(desk: ReviewDesk):
     send(subject, desk.ada, Verdict.FINE)
     send(subject, desk.ben, Verdict.WRONG, "No.")
     counts = {
-        person.username: len(queues.load_queues(person.pk).queues["disagreed"].left)
+        person.username: len(queues.load_queues(person.pk).queues["disagreed"].remaining_items)
         for person in (desk.ada, desk.cleo)
     }
     assert counts == {"ada": 1, "cleo": 0}
@@ -185,12 +185,12 @@ def test_disagreement_is_left_and_reserved_for_its_reviewers_alone(
     send(subject, desk.ben, Verdict.WRONG, "No.")
     with django_assert_max_num_queries(8):
         queue = queues.load_queues(desk.cleo.pk).queues["disagreed"]
-    assert (len(queue.items), queue.left) == (1, [])
+    assert (len(queue.items), queue.remaining_items) == (1, [])
     assert queues.reserve_next(queue, desk.cleo.pk) is None
     assert not ReviewTask.objects.exclude(holder=None).exists()
     for person in (desk.ada, desk.ben):
         queue = queues.load_queues(person.pk).queues["disagreed"]
-        assert [item.key for item in queue.left] == [subject.key]
+        assert [item.key for item in queue.remaining_items] == [subject.key]
     assert queues.reserve_next(queue, desk.ben.pk) is not None
 
 
@@ -202,7 +202,7 @@ def test_disagreement_is_not_left_for_reviewers_of_an_earlier_version(desk: Revi
             send(subject, person, verdict, "Look.")
         making.question(desk.run)
     counts = {
-        person.username: len(queues.load_queues(person.pk).queues["disagreed"].left)
+        person.username: len(queues.load_queues(person.pk).queues["disagreed"].remaining_items)
         for person in (desk.ada, desk.ben, desk.cleo)
     }
     assert counts == {"ada": 0, "ben": 1, "cleo": 1}
@@ -214,7 +214,10 @@ def test_half_reviewed_question_is_left_for_the_second_reviewer(desk: ReviewDesk
     send(load(row), desk.ada)
     for person, count in ((desk.ada, 0), (desk.ben, 1)):
         desks = queues.load_queues(person.pk).queues
-        assert (len(desks["second"].items), len(desks["cancelled"].left)) == (count, count)
+        assert (len(desks["second"].items), len(desks["cancelled"].remaining_items)) == (
+            count,
+            count,
+        )
         assert desks["cancelled"].finished_count == 0
 
 
@@ -299,12 +302,14 @@ def test_redaction_of_a_reviewed_question_leaves_it_to_review_again(desk: Review
         for person, verdict in ((desk.ben, Verdict.FINE), (desk.cleo, Verdict.WRONG)):
             send(load(row), person, verdict)
     send(subjects.load_conversation(Conversation.objects.get()), desk.ben)
-    assert queues.load_queues(desk.ada.pk).queues["cancelled"].left == []
+    assert queues.load_queues(desk.ada.pk).queues["cancelled"].remaining_items == []
     Run.objects.update(state=RunState.DONE)
     anchor = journal.find_anchor(desk.conversation.pk, reviewed.position)
     application.redact(desk.conversation, RedactionRequest(anchor, "leaked"), desk.ada)
     loaded_desk = queues.load_queues(desk.ben.pk)
-    assert [item.inquiry_id for item in loaded_desk.queues["cancelled"].left] == [reviewed.pk]
+    assert [item.inquiry_id for item in loaded_desk.queues["cancelled"].remaining_items] == [
+        reviewed.pk
+    ]
     assert list_keys(desk, "disagreed") == [other.pk]
     task = ReviewTask.objects.get(anchor="")
     assert (task.state, task.first_reviewer) == ("unreviewed", None)
@@ -315,7 +320,7 @@ def test_disagreement_is_left_for_an_owner_until_they_decide(desk: ReviewDesk):
     send(load(row), desk.ada, Verdict.FINE)
     send(load(row), desk.ben, Verdict.WRONG, "No.")
     queue = queues.load_queues(olga.pk).queues["disagreed"]
-    assert [item.inquiry_id for item in queue.left] == [row.pk]
+    assert [item.inquiry_id for item in queue.remaining_items] == [row.pk]
     send(load(row), olga, Verdict.FINE)
     assert queues.load_queues(olga.pk).queues["disagreed"].items == []
 
@@ -328,14 +333,14 @@ def test_escalated_question_waits_for_an_owner(desk: ReviewDesk, count: int):
         send(load(row), desk.ada, Verdict.ESCALATE, "Look.")
         assert queues.load_queues(olga.pk).queues["escalated"].items == [], "blind"
     send(load(row), desk.ben, Verdict.ESCALATE, "Look.")
-    assert queues.load_queues(desk.cleo.pk).queues["escalated"].left == []
+    assert queues.load_queues(desk.cleo.pk).queues["escalated"].remaining_items == []
     desks = queues.load_queues(olga.pk).queues
-    assert [item.inquiry_id for item in desks["escalated"].left] == [row.pk]
+    assert [item.inquiry_id for item in desks["escalated"].remaining_items] == [row.pk]
     assert (desks["escalated"].finished_count, desks["cancelled"].finished_count) == (0, 0)
     assert send(load(row), olga, Verdict.WRONG, "No.").round == 3
     assert list_keys(desk, "escalated") == []
     send(load(row), desk.ben, Verdict.ESCALATE, "Look again.")
-    (item,) = queues.load_queues(olga.pk).queues["escalated"].left
+    (item,) = queues.load_queues(olga.pk).queues["escalated"].remaining_items
     assert item.state == ReviewState.ESCALATED
 
 
@@ -346,7 +351,7 @@ def test_change_of_a_conversation_keeps_its_escalation(desk: ReviewDesk):
     desk.close()
     subject = subjects.load_conversation(Conversation.objects.get())
     send(subject, desk.ben)
-    assert len(queues.load_queues(olga.pk).queues["escalated"].left) == 1
+    assert len(queues.load_queues(olga.pk).queues["escalated"].remaining_items) == 1
     decision = send(subject, olga)
     assert (decision.round, decision.version) == (3, subject.version)
     assert queues.load_queues(olga.pk).queues["escalated"].items == []
@@ -356,10 +361,10 @@ def test_owner_who_escalated_leaves_it_to_another_owner(desk: ReviewDesk):
     olga, omar = (making.person(name, Role.OWNER, desk.home) for name in ("olga", "omar"))
     row = desk.close()
     send(load(row), olga, Verdict.ESCALATE, "Look.")
-    assert queues.load_queues(olga.pk).queues["escalated"].left == []
+    assert queues.load_queues(olga.pk).queues["escalated"].remaining_items == []
     send(load(row), desk.ada)
     assert list_keys(desk, "escalated") == [row.pk]
-    assert len(queues.load_queues(omar.pk).queues["escalated"].left) == 1
+    assert len(queues.load_queues(omar.pk).queues["escalated"].remaining_items) == 1
     assert send(load(row), omar).round == 3
     assert list_keys(desk, "escalated") == []
 
@@ -368,7 +373,7 @@ def test_redaction_of_a_question_keeps_its_escalation(desk: ReviewDesk):
     olga, row = making.person("olga", Role.OWNER, desk.home), desk.close()
     send(load(row), desk.ada, Verdict.ESCALATE, "Look.")
     derived_columns.mark_unreviewed(row.conversation, [row.position])
-    assert len(queues.load_queues(olga.pk).queues["escalated"].left) == 1
+    assert len(queues.load_queues(olga.pk).queues["escalated"].remaining_items) == 1
 
 
 def test_reviewer_withdraws_an_escalation_of_an_earlier_version(desk: ReviewDesk):

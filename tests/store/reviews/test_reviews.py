@@ -55,11 +55,11 @@ def test_person_who_started_the_turn_does_not_review_its_questions(desk: ReviewD
         send(load(row), desk.ada)
     with pytest.raises(ReviewRefused, match="Ada took part in this"):
         assignments.assign(load(row), desk.ada.pk, Actor.from_person(desk.ben))
-    assert queues.load_queues(desk.ada.pk).queues["cancelled"].left == []
-    assert len(queues.load_queues(desk.ben.pk).queues["cancelled"].left) == 1
+    assert queues.load_queues(desk.ada.pk).queues["cancelled"].remaining_items == []
+    assert len(queues.load_queues(desk.ben.pk).queues["cancelled"].remaining_items) == 1
     desk.require_two()
     send(load(row), desk.ben)
-    assert queues.load_queues(desk.ada.pk).queues["second"].left == []
+    assert queues.load_queues(desk.ada.pk).queues["second"].remaining_items == []
 
 
 @pytest.mark.parametrize("part", ["starter", "turn", "interrupt", "answer", "approval"])

@@ -12,7 +12,7 @@ from typing import Any
 
 from jpweb.agent.config import CAPABILITIES, AccessRule
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class InvalidAccess(Exception):
@@ -50,7 +50,7 @@ def _compile_rule(
         return _write_rule(rule, "" if relative_path == "." else relative_path, None)
     lexical_path = "/".join(parts)
     if target is None or not (root / lexical_path).exists():
-        _log.warning("access rule %r is ignored: its target is missing", rule.path)
+        logger.warning("access rule %r is ignored: its target is missing", rule.path)
         return None
     if target.is_relative_to(root):
         raise InvalidAccess(
@@ -58,7 +58,7 @@ def _compile_rule(
             "remove external"
         )
     if approved_targets.get(lexical_path) != str(target):
-        _log.warning("access rule %r is ignored: its target is not approved", rule.path)
+        logger.warning("access rule %r is ignored: its target is not approved", rule.path)
         return None
     return _write_rule(rule, lexical_path, str(target))
 

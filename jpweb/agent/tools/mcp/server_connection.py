@@ -27,7 +27,7 @@ _MAX_STDERR_BYTES, _MAX_LOGGED_CHARS = 65536, 1000
 #: Seconds for a server's end before it is cut off: over HTTP those of one request (DELETE). A
 #: command has more than the 12 seconds that the SDK takes to kill it: that must not be cut off.
 _SESSION_END_SECONDS, _COMMAND_END_SECONDS = 3.0, 20.0
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class ServerConnection:
         parts = dict.fromkeys(
             (self.problem, error_text, redact_text(hidden, stderr_text)[-_MAX_LOGGED_CHARS:])
         )
-        _log.warning(
+        logger.warning(
             "MCP server %s is not available: %s", self.name, "; ".join(filter(None, parts))
         )
 

@@ -53,7 +53,7 @@ def show_queue(request: Request, queue_name: str) -> HttpResponse:
     if queue_name not in queues.QUEUE_NAMES:
         raise Http404
     queue = queues.load_queues(request.user.pk).queues[queue_name]
-    left = {item.key for item in queue.left}
+    remaining_keys = {item.key for item in queue.remaining_items}
     names = assignee_progress.load_names(
         {item.assignee_id for item in queue.items[: queues.PAGE_ITEMS] if item.assignee_id}
     )
@@ -64,7 +64,7 @@ def show_queue(request: Request, queue_name: str) -> HttpResponse:
             "conversation": conversation,
             "state": review_labels.STATE_LABELS[item.state],
             "assignee": names.get(item.assignee_id or 0, ""),
-            "is_left": item.key in left,
+            "is_left": item.key in remaining_keys,
             "is_held": item.holder_id not in (None, request.user.pk),
         }
         for item, inquiry, conversation in queues.load_page(queue.items)

@@ -82,9 +82,9 @@ def test_auditor_only_is_offered_no_form_that_answers_or_runs(world: World):
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("/conversations/{}", "As Auditor only you can't answer or run anything here"),
+        ("/conversations/{}", "Your role, Auditor only, can't answer or run anything."),
         ("/", "Get notified when a comment mentions you"),
-        ("/notifications", "As Auditor only you can't answer"),
+        ("/notifications", "Your role, Auditor only, can't answer."),
     ],
 )
 def test_auditor_only_sees_no_hint_to_get_another_role(world: World, path: str, text: str):
