@@ -250,6 +250,7 @@ def get_role(person_id: int, workspace_id: int) -> Role | None:
     return Role(rows[0][0]) if rows else None
 
 
+#: The ORM takes 0.2 to 0.4 ms longer for each of these, which a page runs up to five times.
 _role_query = CompiledQuery(
     lambda person_ids, workspace_ids: Membership.objects.filter(
         person_id__in=person_ids, workspace_id__in=workspace_ids

@@ -359,11 +359,13 @@ def _list_questions(*person_ids: int) -> QuerySet[Inquiry]:
     return list_open(*person_ids).filter(~is_snoozed(person_ids))
 
 
+#: The ORM takes 3.4 ms longer, for the menu of every page.
 _waiting_count_query = CompiledQuery(
     lambda person_ids: _list_waiting_keys(person_ids)[:COUNT_LIMIT]
 )
 
 
+#: The ORM takes 3 to 4 ms longer for each of these two, for each page of a conversation.
 _conversation_questions_query = CompiledQuery(
     lambda person_ids, conversation_ids: _list_questions(*person_ids).filter(
         conversation_id__in=conversation_ids

@@ -102,6 +102,7 @@ def get_inquiry(inquiry_id: int) -> Inquiry:
     return rows[0]
 
 
+#: The ORM takes 0.1 to 1.0 ms longer for each query of this module, for each question or answer.
 _inquiry_query = CompiledQuery(
     lambda keys: Inquiry.objects.select_related("conversation__workspace", "run").filter(
         pk__in=keys

@@ -167,6 +167,7 @@ def get_newest(conversation_id: int) -> Run | None:
     return next(iter(_newest_query([conversation_id])), None)
 
 
+#: The ORM takes 2 ms longer, for each page of a conversation.
 _newest_query = CompiledQuery(
     lambda conversation_ids: (
         Run.objects.filter(conversation_id__in=conversation_ids)

@@ -45,6 +45,8 @@ def read_fields(path: Path) -> Iterator[str]:
                 yield field
             case ast.Subscript(value=ast.Attribute(attr="POST")):
                 yield ast.unparse(node.slice)
+            case _:
+                pass
 
 
 def test_views_leave_posted_fields_to_forms_but_for_named_ones():

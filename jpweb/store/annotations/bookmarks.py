@@ -49,6 +49,7 @@ def list_anchors(person_id: int, conversation_id: int) -> set[str]:
     return {anchor for (anchor,) in _anchors_query([person_id], [conversation_id])}
 
 
+#: The ORM takes 0.3 ms longer, for each page of a conversation.
 _anchors_query = CompiledQuery(
     lambda person_ids, conversation_ids: (
         Bookmark.objects.filter(person_id__in=person_ids, conversation_id__in=conversation_ids)

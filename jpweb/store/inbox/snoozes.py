@@ -197,6 +197,7 @@ def _in_order(snoozes: QuerySet[QuestionSnooze]) -> QuerySet[QuestionSnooze]:
     return snoozes.select_related("inquiry__conversation").order_by("until", "inquiry_id")
 
 
+#: The ORM takes 0.6 to 4.2 ms longer for each of these; the longest runs every two seconds.
 _conversation_query = CompiledQuery(
     lambda person_ids, conversation_ids: _in_order(
         _list_current(person_ids).filter(inquiry__conversation_id__in=conversation_ids)

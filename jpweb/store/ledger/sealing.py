@@ -173,6 +173,7 @@ def _lock_head() -> LedgerHead:
     return heads[0]
 
 
+#: The ORM takes 0.1 ms longer, every second.
 _locked_head_query = CompiledQuery(
     lambda keys: LedgerHead.objects.select_for_update().filter(pk__in=keys)
 )

@@ -81,6 +81,7 @@ def scan_next() -> ScanStep | None:
         return ScanStep(key, has_masked=False)
 
 
+#: The ORM takes 0.4 ms longer, every two seconds.
 _unscanned_query = CompiledQuery(
     lambda: (
         Conversation.objects.filter(IS_UNSCANNED)
@@ -254,6 +255,7 @@ def _mask_next_copies() -> ScanStep | None:
     return ScanStep(key, has_masked=True, workspace_id=conversation.workspace_id)
 
 
+#: The ORM takes 0.8 ms longer, every two seconds.
 _uncopied_query = CompiledQuery(
     lambda: (
         SuspectedSecret.objects.filter(needs_copies=True)

