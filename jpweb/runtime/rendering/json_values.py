@@ -15,9 +15,11 @@ from django.utils.safestring import SafeString
 from jpweb.runtime.rendering import ansi, diff, syntax_highlighting
 from jpweb.runtime.rendering.invisible_characters import reveal_invisible
 
-#: A key, any other string, a number, a word. No alternative takes long on any input.
+#: A key, any other string, the beginning of a string that is cut off, a number, a word. Each takes
+#: linear time: without the third, each quote of such a string would scan it again.
 _JSON_TOKEN = re.compile(
-    r'("(?:[^"\\\n]|\\.)*")([ ]*:)|("(?:[^"\\\n]|\\.)*")|(-?\d[\d.eE+-]*)|\b(true|false|null)\b'
+    r'("(?:[^"\\\n]|\\.)*+")([ ]*:)|("(?:[^"\\\n]|\\.)*+")|"(?:[^"\\\n]|\\.)*+'
+    r"|(-?\d[\d.eE+-]*)|\b(true|false|null)\b"
 )
 _TOKEN_CLASSES = ("v", "", "s", "n", "k")
 #: Characters of a value that is rendered on one line with its name.
@@ -93,8 +95,10 @@ def highlight_json(json_text: str) -> SafeString:
     position = 0
     for token in _JSON_TOKEN.finditer(json_text):
         parts.append(escape(json_text[position : token.start()]))
-        group = token.lastindex or 1
-        if group == 2:  # noqa: PLR2004  a key and what follows it
+        group = token.lastindex
+        if group is None:
+            parts.append(escape(token[0]))
+        elif group == 2:  # noqa: PLR2004  a key and what follows it
             parts.append(f'<span class="v">{escape(token[1])}</span>{token[2]}')
         else:
             parts.append(f'<span class="{_TOKEN_CLASSES[group - 1]}">{escape(token[0])}</span>')

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from django.utils.html import escape
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,14 @@ def test_json_keeps_its_text(value: Any):
 @given(st.text(st.sampled_from('"\\{}[]:,1truefalsn \n')))
 def test_highlight_json_of_invalid_json_keeps_its_text(text: str):
     assert parse_page(json_values.highlight_json(text)).text == text
+
+
+@pytest.mark.parametrize(
+    "text", ['"cut \\" off: 12, true', '"' + '\\"' * 1_000_000], ids=["short", "long"]
+)
+def test_highlight_json_leaves_a_string_that_is_cut_off_plain(text: str):
+    """It is scanned once: from each of its quotes, the second would take hours."""
+    assert json_values.highlight_json(text) == escape(text)
 
 
 def test_the_parts_of_json_are_marked():
