@@ -52,15 +52,18 @@ class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is un
         super().__init__(config, log)
         #: The folders of tests that drive a browser, by the worker that has begun with them.
         self._folders_by_worker: dict[Any, set[str]] = {}
+        #: The worker that begins with them. Once it has ended, no other is the first.
+        self._first_worker: Any = None
 
     def _split_scope(self, nodeid: str) -> str:
         return find_group(nodeid)
 
     def _assign_work_unit(self, node: Any) -> None:
-        is_first = len(self.nodes) > 1 and node is self.nodes[0]
+        if self._first_worker is None and len(self.nodes) > 1:
+            self._first_worker = self.nodes[0]
         group = choose_group(
             list(self.workqueue),
-            is_first or node in self._folders_by_worker,
+            node is self._first_worker or node in self._folders_by_worker,
             self._folders_by_worker.get(node, set()),
             set().union(*self._folders_by_worker.values()),
         )

@@ -8,7 +8,13 @@ import pytest
 
 from tests import conftest
 from tests.machine.sizes import IS_PROOF
-from tests.machine.suite.grouping import arrange_items, choose_group, find_folder, find_group
+from tests.machine.suite.grouping import (
+    GroupScheduling,
+    arrange_items,
+    choose_group,
+    find_folder,
+    find_group,
+)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +92,59 @@ def test_choose_group_prefers_the_folders_whose_server_a_worker_has(
     own_folders, all_folders = set(map(find_folder, own)), set(map(find_folder, everybody))
     groups = [READING, ASKING, NOTIFYING]
     assert choose_group(groups, bool(own), own_folders, all_folders) == expected
+
+
+class FakeWorker:
+    """A worker of xdist that notes what it is to run."""
+
+    def __init__(self) -> None:
+        self.gateway = SimpleNamespace(id="gw")
+        self.shutting_down = False
+        self.groups: list[str] = []
+
+    def send_runtest_some(self, indices: list[int]) -> None:
+        self.groups += [NODE_IDS[index].partition("::")[0] for index in indices]
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+NODE_IDS = [
+    "tests/browser/reading/test_a.py::test_a",
+    *(f"tests/test_{letter}.py::test_{number}" for letter in "abcd" for number in range(3)),
+]
+
+
+def make_scheduling(*workers: FakeWorker) -> GroupScheduling:
+    """Return a scheduling that has given its first groups to these workers."""
+    config: Any = SimpleNamespace(
+        getvalue=lambda name: [f"{len(workers)}*popen"],
+        option=SimpleNamespace(loadscopereorder=False),
+    )
+    scheduling = GroupScheduling(config, None)
+    for worker in workers:
+        scheduling.add_node(worker)
+    for worker in workers:
+        scheduling.add_node_collection(worker, NODE_IDS)
+    scheduling.schedule()
+    return scheduling
+
+
+def test_workers_share_the_rest_after_the_browser_worker_has_ended():
+    browser_worker, second, third = workers = [FakeWorker() for _ in range(3)]
+    scheduling = make_scheduling(*workers)
+    assert browser_worker.shutting_down
+    scheduling.mark_test_complete(browser_worker, 0)
+    scheduling.remove_node(browser_worker)
+    for worker in (second, third):
+        for node_id in list(NODE_IDS):
+            if node_id.startswith(worker.groups[0]):
+                scheduling.mark_test_complete(worker, NODE_IDS.index(node_id))
+    assert [sorted(set(worker.groups)) for worker in workers] == [
+        ["tests/browser/reading/test_a.py"],
+        ["tests/test_a.py", "tests/test_c.py"],
+        ["tests/test_b.py", "tests/test_d.py"],
+    ]
 
 
 def test_number_of_workers_without_affinity_follows_the_cores(
