@@ -25,10 +25,17 @@ from jpweb.agent.config import (
     display,
     toggles,
 )
-from jpweb.agent.config import trust as trust_items
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
-from jpweb.agent.config.trust import DiffLine, TrustItem, TrustItemKind
+from jpweb.agent.config.trust import (
+    DiffLine,
+    TrustItem,
+    TrustItemKind,
+    diff_texts,
+    extract_gates,
+    hidden_fingerprint,
+    list_trust_items,
+)
 from jpweb.agent.errors import InvalidConfiguration
 from jpweb.agent.turn_setup import list_builtin_configs
 from jpweb.store import db_text
@@ -53,11 +60,10 @@ class ToolAvailability(StrEnum):
     OFFERED = ""
     OFF = "it is switched off in the configuration"
     NEW = "an owner has not trusted this tool yet"
-    CHANGED = "what it runs, or may do, has changed since an owner of the workspace trusted it"
-    SERVER_NEW = "an owner of the workspace has not trusted its MCP server yet"
+    CHANGED = "what it runs, or may do, has changed since an owner trusted it"
+    SERVER_NEW = "an owner has not trusted its MCP server yet"
     SERVER_CHANGED = (
-        "its MCP server, or what that server's tools may do, has changed since an owner of the "
-        "workspace trusted it"
+        "its MCP server, or what its tools may do, has changed since an owner trusted it"
     )
     NO_SERVER = "its MCP server is not configured"
     NO_BUILTIN = "jpweb has no built-in tool of this name"
@@ -78,18 +84,14 @@ class TrustStatus:
         if self.grant is None or self.trust_state is not TrustState.CHANGED:
             return []
         granted_print, current_print = self.grant.fingerprint, self.item.fingerprint
-        has_hidden_change = trust_items.hidden_fingerprint(
-            granted_print
-        ) != trust_items.hidden_fingerprint(current_print)
-        return trust_items.diff_texts(self.grant.shown, self._display_text, has_hidden_change)
+        has_hidden_change = hidden_fingerprint(granted_print) != hidden_fingerprint(current_print)
+        return diff_texts(self.grant.shown, self._display_text, has_hidden_change)
 
     @property
     def has_changed_gates(self) -> bool:
         """Whether ``diff_lines`` contains changes of approval gates."""
-        return self.grant is not None and (
-            trust_items.extract_gates(self.grant.shown)
-            != trust_items.extract_gates(self._display_text)
-        )
+        granted_text = self._display_text if self.grant is None else self.grant.shown
+        return extract_gates(granted_text) != extract_gates(self._display_text)
 
     @property
     def _display_text(self) -> str:
@@ -173,9 +175,7 @@ def load_workspace_config(
         offers = tuple(ToolOffer(tool, ToolAvailability.BROKEN) for tool in builtin.tools.values())
         return WorkspaceConfig(builtin, offers, problem=db_text.clean_text(str(error)))
     configuration = merged.configuration
-    items = trust_items.list_trust_items(
-        configuration, merged.ungated_config, list_builtin_configs()
-    )
+    items = list_trust_items(configuration, merged.ungated_config, list_builtin_configs())
     grants = trust.list_trusted(workspace.pk) if items else {}
     is_own = items and conversation_id is not None
     own_grants = trust.list_trusted(workspace.pk, conversation_id) if is_own else {}

@@ -19,7 +19,7 @@ FIELDS_BY_MODULE = {
     "views/workspaces/settings_page.py": {"demo"},
     "views/workspaces/tools.py": {"to", "tool"},
     # A name that is looked up among the person's own, or that the store checks.
-    "views/account.py": {"sign_in"},
+    "views/identity/account.py": {"sign_in"},
     "views/identity/single_sign_on.py": {"identity"},
     "views/workspaces/user_local_copies.py": {"jp_id"},
     # A place, which ``converters`` parses: an anchor, an address, an item or a number.

@@ -22,6 +22,14 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from jpweb.store import exports
 from jpweb.store.audit import list_workspaces
 from jpweb.store.choices import Act, ApprovalKind, ApprovalState, DecisionKind, Role
+from jpweb.store.decision_filters import decision_matches, decision_places
+from jpweb.store.decision_filters.decision_places import (
+    APPROVAL_RANK,
+    ENTRY_RANK,
+    INQUIRY_RANK,
+    DecisionCursor,
+    filter_place,
+)
 from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.ledger import newest_entries
 from jpweb.store.models import (
@@ -33,14 +41,6 @@ from jpweb.store.models import (
     Person,
 )
 from jpweb.store.reviews.state_counts import MAX_FILTERED_ROWS, StateCount
-from jpweb.store.sql import decision_matches, decision_places
-from jpweb.store.sql.decision_places import (
-    APPROVAL_RANK,
-    ENTRY_RANK,
-    INQUIRY_RANK,
-    DecisionCursor,
-    filter_place,
-)
 
 PAGE_DECISIONS = 100
 #: Calls that ran without asking, and are left out, that a page counts.

@@ -137,7 +137,7 @@ def test_workers_share_the_rest_after_the_browser_worker_has_ended():
     scheduling.mark_test_complete(browser_worker, 0)
     scheduling.remove_node(browser_worker)
     for worker in (second, third):
-        for node_id in list(NODE_IDS):
+        for node_id in NODE_IDS:
             if node_id.startswith(worker.groups[0]):
                 scheduling.mark_test_complete(worker, NODE_IDS.index(node_id))
     assert [sorted(set(worker.groups)) for worker in workers] == [

@@ -378,14 +378,6 @@ def test_a_note_of_another_shape_is_no_crash(tmp_path: Path, by: Any):
     assert Inquiry.objects.get().decider_id is None
 
 
-def test_mirror_reports_progress_before_each_conversation_and_at_end(tmp_path: Path):
-    for number in (1, 2):
-        write_folder(tmp_path, f"1700000000{number}-x", [])
-    calls: list[Any] = []
-    mirror.mirror_workspace(tmp_path, "", lambda *args: calls.append(args))
-    assert calls == [(0, 2, "17000000001-x"), (1, 2, "17000000002-x"), (2, 2, "")]
-
-
 def test_mirror_of_an_empty_conversation_has_no_entries(tmp_path: Path):
     write_folder(tmp_path, NAME, [], last_activated_at="2026-01-02 03:04:05.0")
     write_folder(tmp_path, "17000000001-untold", [])

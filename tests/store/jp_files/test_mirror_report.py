@@ -1,8 +1,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
+import pytest
+
+from jpweb.store.jp_files import mirror
 from jpweb.store.jp_files.mirror import MirrorReport
+from tests.store.making import write_folder
 
 
 def test_the_report_is_one_line():
@@ -15,3 +21,12 @@ def test_the_report_is_one_line():
     assert MirrorReport().format_line() == "0 conversations"
     single = MirrorReport(1, event_count=1, inquiries=Counter(open=1))
     assert single.format_line() == "1 conversation; 1 new event; 1 question (1 open)"
+
+
+@pytest.mark.django_db
+def test_mirror_reports_progress_before_each_conversation_and_at_end(tmp_path: Path):
+    for number in (1, 2):
+        write_folder(tmp_path, f"1700000000{number}-x", [])
+    calls: list[Any] = []
+    mirror.mirror_workspace(tmp_path, "", lambda *args: calls.append(args))
+    assert calls == [(0, 2, "17000000001-x"), (1, 2, "17000000002-x"), (2, 2, "")]

@@ -12,6 +12,7 @@ import pytest
 
 from jpweb.store import approvals
 from jpweb.store.choices import Act, Role
+from jpweb.store.decision_filters import decision_places
 from jpweb.store.inquiries import Decider
 from jpweb.store.ledger import sealing
 from jpweb.store.ledger.entries import Actor, Place, record_act
@@ -19,7 +20,6 @@ from jpweb.store.models import Approval, Inquiry, LedgerEntry, Person, Run
 from jpweb.store.reviews import decisions
 from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.store.reviews.state_counts import StateCount
-from jpweb.store.sql import decision_places
 from jpweb.stream.inquiry import Answered
 from tests.store import making
 

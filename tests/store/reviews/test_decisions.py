@@ -16,13 +16,13 @@ from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import accounts, approvals
 from jpweb.store.choices import Act, ApprovalKind, DecisionKind, Role
+from jpweb.store.decision_filters import decision_matches
 from jpweb.store.errors import ExportBroken
 from jpweb.store.ledger import entry_macs, newest_entries
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Approval, Inquiry, LedgerEntry, Membership, Person, Run
 from jpweb.store.reviews import decisions
 from jpweb.store.reviews.decisions import DecisionFilters
-from jpweb.store.sql import decision_matches
 from jpweb.store.transcript import call_anchors
 from jpweb.stream.answer_type import Boolean
 from jpweb.stream.inquiry import Answered

@@ -73,7 +73,7 @@ def test_conversation_that_grew_since_a_dispute_is_left_for_its_assignee(desk: R
     subject = subjects.load_conversation(Conversation.objects.get())
     assignments.assign(subject, desk.cleo.pk, Actor.from_person(desk.ada))
     (queue,) = queues.load_own_queues(desk.cleo.pk)
-    assert [item.key for item in queue.left] == [subject.key]
+    assert [item.key for item in queue.remaining_items] == [subject.key]
     send(subject, desk.cleo)
     assert queues.load_queues(desk.ada.pk).queues["disagreed"].items == []
 

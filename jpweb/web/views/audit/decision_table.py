@@ -13,6 +13,7 @@ from django.urls import reverse
 from jpweb.store import audit
 from jpweb.store.choices import Act, DecisionKind, Role, SavedPage
 from jpweb.store.database import clock
+from jpweb.store.decision_filters.decision_places import DecisionCursor
 from jpweb.store.ledger import entry_subjects
 from jpweb.store.ledger.entry_subjects import EntrySubjects
 from jpweb.store.reviews import decisions, recorded_reviews
@@ -23,7 +24,6 @@ from jpweb.store.reviews.decisions import (
 )
 from jpweb.store.reviews.state_counts import StateCount
 from jpweb.store.search import saved_searches
-from jpweb.store.sql.decision_places import DecisionCursor
 from jpweb.store.transcript import call_anchors
 from jpweb.stream.markdown import outcome_texts
 from jpweb.web import access, converters, display_text, transcript

@@ -9,9 +9,9 @@ import pytest
 
 from jpweb.store import approvals
 from jpweb.store.choices import DecisionKind
+from jpweb.store.decision_filters.decision_places import DecisionCursor
 from jpweb.store.models import Inquiry
 from jpweb.store.reviews.decisions import Decision
-from jpweb.store.sql.decision_places import DecisionCursor
 from jpweb.stream.inquiry import Answered
 from jpweb.web.views.audit import decision_timeline
 from tests.store import making

@@ -9,9 +9,9 @@ import pytest
 
 from jpweb.store import approvals
 from jpweb.store.choices import Act
+from jpweb.store.decision_filters import decision_places
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.reviews import decisions
-from jpweb.store.sql import decision_places
 from jpweb.stream.inquiry import Answered
 from tests.store import making
 from tests.web.reading import parse_page
