@@ -104,7 +104,7 @@ def test_composer_of_an_open_page_follows_the_change_to_auditor_only(world: Worl
         update = updates[key]
         assert update
         assert update.page.run.endswith(suffix)
-        assert ("As <em>Auditor only</em>" in update.html) is (role == Role.AUDITOR_ONLY)
+        assert ("Your role, <em>Auditor only</em>" in update.html) is (role == Role.AUDITOR_ONLY)
 
 
 def test_answer_of_an_auditor_only_by_socket_is_refused(world: World):
