@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from jpweb.stream.events import ChatResponse
@@ -119,7 +119,7 @@ def _make_device(path: Path) -> None:
 
 
 def make_configurations(outside_folder: Path) -> Mapping[str, Callable[[Path], None]]:
-    """Return what makes of a ``.jp`` one with a configuration that is refused, by its name."""
+    """Return what gives a ``.jp`` a configuration that is refused or costly, by its name."""
 
     def write(text: str, name: str = "config.toml") -> Callable[[Path], None]:
         def write_into(home: Path) -> None:
@@ -131,17 +131,12 @@ def make_configurations(outside_folder: Path) -> Mapping[str, Callable[[Path], N
         (home / "linked").symlink_to(outside_folder)
         (home / "config.toml").write_text('extends = ["linked/*.toml"]')
 
-    def scatter(home: Path) -> None:
-        for number in range(201):
-            (home / "config.d" / f"{number}.toml").write_text("a = 1")
-
-    def scatter_deep(home: Path) -> None:
-        place = home / "config.d"
-        for _ in range(40):
-            place /= "d"
-            place.mkdir()
-
     return {
+        "lists without duplicates": _layer_lists,
+        "repeated file": _repeat_file,
+        "chain of aliases": write(
+            "[providers.llm.aliases]\n" + "".join(f'a{n} = "a{n + 1}"\n' for n in range(10_000))
+        ),
         "dotted key": write("a" + ".a" * 20_000 + " = 1"),
         "table": write("[" + "a." * 20_000 + "a]"),
         "arrays": write("a = " + "[" * 50_000),
@@ -167,6 +162,38 @@ def make_configurations(outside_folder: Path) -> Mapping[str, Callable[[Path], N
         "fifo": lambda home: os.mkfifo(home / "config.toml"),
         "zero": lambda home: (home / "config.toml").symlink_to("/dev/zero"),
         "directory": lambda home: (home / "config.toml").mkdir(),
-        "files": scatter,
-        "directories": scatter_deep,
+        "files": _scatter,
+        "directories": _scatter_deep,
     }
+
+
+def _scatter(home: Path) -> None:
+    for number in range(201):
+        (home / "config.d" / f"{number}.toml").write_text("a = 1")
+
+
+def _scatter_deep(home: Path) -> None:
+    place = home / "config.d"
+    for _ in range(40):
+        place /= "d"
+        place.mkdir()
+
+
+def _layer_lists(home: Path) -> None:
+    """Append to a list without duplicates in many layers."""
+    (home / "config.d" / "a.toml").write_text(_make_distinct_list(range(19_000)))
+    for number in range(30):
+        (home / "config.d" / f"b{number}.toml").write_text(_make_distinct_list([-number]))
+
+
+def _repeat_file(home: Path) -> None:
+    """Extend one file by many."""
+    (home / "config.d" / "x.toml").write_text(f"x = [{'[],' * 18_000}]")
+    for number in range(99):
+        (home / "config.d" / f"{number}.toml").write_text('extends = ["x.toml"]')
+
+
+def _make_distinct_list(numbers: Iterable[int]) -> str:
+    """Return a configuration that appends numbers to a tool's option, each once."""
+    option = f'{{value = {[*numbers]}, strategy = "append", dedup = true}}'
+    return f'[conversation.tools.t]\nsource = "local"\ncommand = "true"\noptions.x = {option}\n'

@@ -31,6 +31,7 @@ class Neighbour:
         self._conversation = f"/conversations/{conversation_id}"
         self._visitor = self._join(server, owner, f"/workspaces/{demo_id}/people")
         self.seconds: dict[str, list[float]] = defaultdict(list)
+        self._slowest: dict[str, float] = defaultdict(float)
 
     def visit(self) -> None:
         """Open every page once, and mark one conversation as read, which writes."""
@@ -58,10 +59,16 @@ class Neighbour:
         return self.take_medians()
 
     def take_medians(self) -> dict[str, float]:
-        """Return the median of each page since the last call."""
+        """Return the median of each page since the last call; keep the slowest request of each."""
+        for page, seconds in self.seconds.items():
+            self._slowest[page] = max(self._slowest[page], *seconds)
         result = {page: median(seconds) for page, seconds in self.seconds.items()}
         self.seconds.clear()
         return result
+
+    def find_slow(self, max_seconds: float) -> dict[str, float]:
+        """Return the slowest request of each page that took longer than this."""
+        return {page: s for page, s in self._slowest.items() if s > max_seconds}
 
     def _join(self, server: Server, owner: Visitor, people_page: str) -> Visitor:
         reply = owner.post(

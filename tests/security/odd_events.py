@@ -1,4 +1,4 @@
-"""A conversation whose texts mislead people and programs, and all that shows or exports it."""
+"""Conversations that mislead people or cost much, and all that shows or exports them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from time import perf_counter, sleep
 from jpweb.runtime.exports import FORMATS
 from jpweb.store.evidence.csv_rows import RISKY_CONTROLS, RISKY_SIGNS
 from jpweb.stream.answer_type import Text
-from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
+from jpweb.stream.events import ChatRequest, ChatResponse, ConfigDelta, TurnStart
 from jpweb.stream.inquiry import Answered, InquiryResponse, InquirySource
 from tests.builders import AT, make_call, make_inquiry, make_result, raw, stream
 from tests.machine.serving import Server
@@ -22,6 +22,8 @@ from tests.security.rows import find_conversation, query
 from tests.store.making import write_folder
 
 ODD = f"{FIRST + 901}-odd"
+#: A conversation that stores tools by the thousand, and changes by the hundred.
+LAYERED, CHANGE_COUNT = f"{FIRST + 902}-layered", 500
 #: A cell that a spreadsheet evaluates.
 FORMULA = '=HYPERLINK("http://127.0.0.1/","Open")'
 #: Half of a surrogate pair, which no database takes.
@@ -37,8 +39,9 @@ _LISTS = ("/conversations", "/audit", "/audit/decisions", "/search?q=HYPERLINK",
 _ANCHORS = "SELECT DISTINCT anchor FROM store_journalentry WHERE conversation_id = ?"
 
 
-def write_odd_conversation(root: Path) -> Path:
-    """Write the conversation; return its file of events."""
+def write_odd_conversations(root: Path) -> Path:
+    """Write the conversations; return the file of events of the one with misleading texts."""
+    _write_layered_conversation(root)
     elements = stream(
         TurnStart(),
         ChatRequest(FORMULA, author=f"{LOOKALIKE} {TURNED}"),
@@ -73,6 +76,21 @@ def open_odd_conversation(server: Server, owner: Visitor, events_file: Path) -> 
     assert exports["jp"].text == events_file.read_text()
     assert _find_hostile(exports["html"].text) == []
     _check_tables(owner)
+
+
+def open_layered_conversation(server: Server, owner: Visitor) -> None:
+    """Open the pages that load what the conversation stores."""
+    page = f"/conversations/{find_conversation(server, LAYERED)}"
+    for path in (page, f"{page}/configuration", page):
+        assert _open(owner, path).status == 200, path
+
+
+def _write_layered_conversation(root: Path) -> None:
+    """Write the conversation with its base and changes of configuration."""
+    change = ConfigDelta({"assistant": {"name": "x"}})
+    folder = write_folder(root, LAYERED, stream(TurnStart(), *[change] * CHANGE_COUNT))
+    tools = {f"t{number}": {"source": "builtin", "enable": "off"} for number in range(5_000)}
+    (folder / "base_config.json").write_text(json.dumps({"conversation": {"tools": tools}}))
 
 
 def _open(owner: Visitor, path: str) -> HttpReply:

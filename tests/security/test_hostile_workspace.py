@@ -20,7 +20,13 @@ from tests.security import hostile
 from tests.security.effort import Effort
 from tests.security.hostile_tools import misuse_tools, refuse_private_channels
 from tests.security.neighbour import Neighbour
-from tests.security.odd_events import ODD, open_odd_conversation, write_odd_conversation
+from tests.security.odd_events import (
+    LAYERED,
+    ODD,
+    open_layered_conversation,
+    open_odd_conversation,
+    write_odd_conversations,
+)
 from tests.security.rows import find_conversation, find_workspace, query
 from tests.security.witness import watch_folder
 from tests.store.making import write_folder
@@ -30,9 +36,12 @@ MEMORY_KIB = 1024 * 1024
 LIMIT = ("sh", "-c", 'ulimit -v "$0"; exec "$@"', str(MEMORY_KIB))
 ROUNDS = choose_size(3, 30)
 TINY_ELEMENTS = choose_size(20_000, 240_000)
-#: The median of each page and of a write, in its quiet time. Measured four times on two cores that
-#: were idle: 0.9 to 1.4.
+#: The median of each page and of a write, in its quiet time. Three of three runs met it, with
+#: two idle cores.
 MAX_SLOWDOWN = 2.0
+#: Seconds of another person's slowest request: 0.2 on two cores with a load of 13. A text that was
+#: matched in quadratic time kept Python's lock for minutes.
+MAX_REQUEST_SECONDS = 5.0
 #: Rows that a transaction may change, with its own bookkeeping: others cannot write meanwhile.
 MAX_CHANGED_ROWS = 2 * MAX_BATCH_ENTRIES
 TINY = f"{hostile.FIRST + 900}-tiny"
@@ -114,10 +123,10 @@ def is_mirrored(server: Server) -> bool:
     rows = query(
         server,
         "SELECT source, entry_count FROM store_conversation"
-        " WHERE source IN (?, ?, ?) AND fingerprint != ''",
-        *(TINY, ODD, hostile.GOOD),
+        " WHERE source IN (?, ?, ?, ?) AND fingerprint != ''",
+        *(TINY, ODD, LAYERED, hostile.GOOD),
     )
-    return len(rows) == 3 and dict(rows)[TINY] == TINY_ELEMENTS
+    return len(rows) == 4 and dict(rows)[TINY] == TINY_ELEMENTS
 
 
 @contextmanager
@@ -164,6 +173,18 @@ def write_through_links(
     assert "The last turn" in events.read_text()
 
 
+def find_slower(
+    quiet: dict[str, float], busy: dict[str, dict[str, float]]
+) -> dict[tuple[str, str], float]:
+    """Return the slowdown of each page, by phase, that exceeds the limit."""
+    slower = {
+        (phase, page): seconds / quiet[page]
+        for phase, medians in busy.items()
+        for page, seconds in medians.items()
+    }
+    return {place: ratio for place, ratio in slower.items() if ratio > MAX_SLOWDOWN}
+
+
 def test_hostile_workspace_reaches_nothing_outside(
     server: Server, root: Path, tmp_path: Path, effort: Effort
 ):
@@ -180,7 +201,7 @@ def test_hostile_workspace_reaches_nothing_outside(
     with watch_folder(outside_folder), ThreadPoolExecutor(1) as pool:
         expected_problems = hostile.make_entries(root, outside_folder)
         write_folder(root, TINY, b"[" + b"0," * (TINY_ELEMENTS - 1) + b"0]")
-        odd_file = write_odd_conversation(root)
+        odd_file = write_odd_conversations(root)
         opening = pool.submit(open_tools, owner, workspace_id, root, outside_folder, effort)
         mirroring = pool.submit(wait_until, partial(is_mirrored, server), "it is mirrored", 300)
         busy = {"tools, mirror": neighbour.visit_until(mirroring)}
@@ -188,6 +209,7 @@ def test_hostile_workspace_reaches_nothing_outside(
         _clear(root / ".jp")
         contents = (
             partial(open_odd_conversation, server, owner, odd_file),
+            partial(open_layered_conversation, server, owner),
             partial(refuse_private_channels, owner, workspace_id),
             partial(misuse_tools, server, owner, root, workspace_id),
         )
@@ -203,10 +225,6 @@ def test_hostile_workspace_reaches_nothing_outside(
     assert problem_lines.items() <= problems.items()
     row_count, writes = effort.find_largest_transaction()
     assert MAX_BATCH_ENTRIES <= row_count <= MAX_CHANGED_ROWS < TINY_ELEMENTS, writes
+    assert neighbour.find_slow(MAX_REQUEST_SECONDS) == {}
     if IS_PROOF:
-        slower = {
-            (phase, page): seconds / quiet[page]
-            for phase, medians in busy.items()
-            for page, seconds in medians.items()
-        }
-        assert {place: ratio for place, ratio in slower.items() if ratio > MAX_SLOWDOWN} == {}
+        assert find_slower(quiet, busy) == {}
