@@ -44,7 +44,7 @@ from jpweb.agent.tools.mcp import connect_servers
 from jpweb.agent.turn_setup import TurnSetup
 from jpweb.runtime import configuration
 from jpweb.runtime.conversation_config import load_conversation_config
-from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.store.choices import TrustKind
 from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files import silo, silo_bindings
@@ -79,7 +79,8 @@ async def open_turn_resources(conversation: Conversation) -> AsyncIterator[TurnR
     Raises InvalidConfiguration and ProviderFailed.
     """
     workspace = await run_in_db_thread(_get_workspace, conversation)
-    workspace_config = await run_in_db_thread(load_conversation_config, conversation)
+    # Not in the shared thread, on which all answers over WebSockets run.
+    workspace_config = await run_in_background_thread(load_conversation_config, conversation)
     model_config = _choose_model(workspace_config)
     hidden_names = await run_in_db_thread(_list_hidden_variables, workspace_config)
     place = ToolContext(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from threading import current_thread
 
 import pytest
 from asgiref.sync import async_to_sync
 
 from jpweb.agent.tools.local import LocalTool
 from jpweb.runtime import wiring
+from jpweb.runtime.configuration import WorkspaceConfig
 from jpweb.store.models import Conversation, Person, Workspace
 from tests.runtime.configuring import LOCAL, trust_all, write_config
 from tests.store import making
@@ -52,3 +54,27 @@ def test_tool_gets_no_key_that_another_workspace_trusts(
     environment = read_environment(making.conversation(other_home))
     assert ("TEAM_A_KEY" in environment) is not is_trusted
     assert {"EDITOR", "PATH"} < environment.keys()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_turn_loads_its_configuration_off_the_shared_thread(
+    ada: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Loading one that costs much kept all answers over WebSockets waiting."""
+    real, load_threads, shared_threads = wiring.load_conversation_config, [], []
+
+    def load_config(conversation: Conversation) -> WorkspaceConfig:
+        load_threads.append(current_thread())
+        return real(conversation)
+
+    def get_workspace(conversation: Conversation) -> Workspace:
+        shared_threads.append(current_thread())
+        return conversation.workspace
+
+    monkeypatch.setattr(wiring, "load_conversation_config", load_config)
+    monkeypatch.setattr(wiring, "_get_workspace", get_workspace)
+    home = make_workspace(tmp_path, "a", LOCAL)
+    trust_all(home, ada)
+    read_environment(making.conversation(home))
+    assert (len(load_threads), len(shared_threads)) == (1, 1)
+    assert load_threads != shared_threads
