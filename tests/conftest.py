@@ -21,7 +21,12 @@ from tests.machine.suite.grouping import arrange_items, make_scheduler
 from tests.machine.suite.locks import check_no_lock_left
 from tests.machine.suite.patches import compile_under_patches
 from tests.machine.suite.shortcuts import reuse_static_files, skip_permissions
-from tests.machine.templates import copy_migrated_sqlite, remove_templates, share_templates
+from tests.machine.templates import (
+    begin_migrated_sqlite,
+    copy_migrated_sqlite,
+    remove_templates,
+    share_templates,
+)
 
 pytest_plugins = ["tests.machine.fixtures"]
 
@@ -99,6 +104,12 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     instead of 586. Under ``make proof`` tests compute, in coverage and a full browser.
     """
     return int(xdist_plugin.pytest_xdist_auto_num_workers(config)) + (0 if IS_PROOF else 2)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """Migrate while workers collect: each waits for that database before its first test."""
+    begin_migrated_sqlite()
 
 
 @pytest.hookimpl(optionalhook=True)
