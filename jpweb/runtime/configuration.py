@@ -237,11 +237,7 @@ def _switch_tools(
     text = overrides.toggle_tools(workspace.overrides, changed_states | dict(states_by_name))
     _check_overrides(workspace, text)
     overrides.save_overrides(workspace, text, overrides.hash_text(workspace.overrides), actor)
-    return [
-        name
-        for name, tool in toggled_tools.items()
-        if common_state not in (None, tool.enable.state)
-    ]
+    return [n for n, t in toggled_tools.items() if common_state not in (None, t.enable.state)]
 
 
 def grant_trust(
