@@ -10,7 +10,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from jpweb.agent.tools.local import LocalTool
-from jpweb.runtime import wiring
+from jpweb.runtime import conversation_config, wiring
 from jpweb.runtime.configuration import WorkspaceConfig
 from jpweb.store.models import Conversation, Person, Workspace
 from tests.runtime.configuring import LOCAL, trust_all, write_config
@@ -61,7 +61,7 @@ def test_a_turn_loads_its_configuration_off_the_shared_thread(
     ada: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Loading one that costs much kept all answers over WebSockets waiting."""
-    real, load_threads, shared_threads = wiring.load_conversation_config, [], []
+    real, load_threads, shared_threads = conversation_config.load_conversation_config, [], []
 
     def load_config(conversation: Conversation) -> WorkspaceConfig:
         load_threads.append(current_thread())
