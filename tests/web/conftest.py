@@ -10,9 +10,7 @@ from channels.layers import channel_layers
 
 from jpweb.runtime import read_log
 from jpweb.runtime.broadcast import local_bus, partial_texts
-from jpweb.web.security import rate_limits
-from jpweb.web.websocket import socket_limits
-from tests.web.world import World
+from tests.web.world import World, clear_limits
 
 
 @pytest.fixture(autouse=True)
@@ -25,11 +23,9 @@ def fresh_layer() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def fresh_limits() -> None:
-    """Count what each test does alone: people of several tests have the same keys."""
-    socket_limits.clear_budgets()
+    """Count what each test does alone."""
     partial_texts._texts.clear()
-    for limit in rate_limits.ALL_LIMITS:
-        limit.clear()
+    clear_limits()
 
 
 @pytest.fixture

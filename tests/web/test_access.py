@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from itertools import product
 from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
-from django.db import transaction
 from django.test import AsyncClient, Client
 from django.urls import reverse
 
@@ -18,7 +16,7 @@ from jpweb.runtime import exports, runs
 from jpweb.store.choices import Role
 from jpweb.store.notifications import answer_links
 from tests.web.security.route_rules import FIRST_PERSON, PUBLIC, ROUTES, Route
-from tests.web.world import EVERYBODY, MEMBERS, World, signed_in
+from tests.web.world import EVERYBODY, MEMBERS, SignIns, World, signed_in, undone
 
 #: Routes that answer with a file, which links to nothing.
 FILES = (
@@ -94,32 +92,39 @@ def test_the_table_names_every_route():
     assert len(VIEWS) == len(urls.urlpatterns)
 
 
-@pytest.mark.parametrize("name", ROUTES)
-def test_views_have_the_access_rule_of_their_route(name: str):
-    view: Any = VIEWS[name].callback
-    assert view.access_rule == ROUTES[name].rule
+def test_views_have_the_access_rule_of_their_route():
+    callbacks: dict[str, Any] = {name: VIEWS[name].callback for name in ROUTES}
+    faults = [
+        f"{name}: {view.access_rule}"
+        for name, view in callbacks.items()
+        if view.access_rule != ROUTES[name].rule
+    ]
+    assert not faults, "\n".join(faults)
 
 
-@contextmanager
-def undone() -> Iterator[None]:
-    """Roll back to a savepoint: each visitor of a world finds it as the first one did."""
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
+def visit(client: Client, route: Route, url: str) -> tuple[int, str]:
+    """Return the status of a route, and where an answer that bars the visitor leads."""
+    response = getattr(client, route.method)(url, dict(route.data))
+    location = response.headers.get("Location", "")
+    return response.status_code, location if location.startswith("/sign-in") else ""
 
 
-@pytest.mark.parametrize("name", ROUTES)
-def test_access_follows_the_role_of_the_person(world: World, name: str):
-    route, url = ROUTES[name], make_address(name, world)
-    for person_name in EVERYBODY:
+def test_access_follows_the_role_of_the_person(world: World):
+    addresses = {name: make_address(name, world) for name in ROUTES}
+    sign_ins = SignIns(world, *EVERYBODY)
+    faults = []
+    for (name, route), person_name in product(ROUTES.items(), EVERYBODY):
         with undone():
-            response = getattr(world.client(person_name), route.method)(url, dict(route.data))
-        assert (person_name, response.status_code) == (person_name, expected(route, person_name))
+            status, sign_in = visit(sign_ins.client(person_name), route, addresses[name])
         barred = person_name == "anonymous" and route.rule != PUBLIC
-        location = response.headers.get("Location", "")
-        assert location.startswith("/sign-in?next=") is (barred and route.method == "get")
-        if barred:
-            assert location.startswith("/sign-in")
+        leads_back = sign_in.startswith("/sign-in?next=")
+        if (
+            status != expected(route, person_name)
+            or (barred and not sign_in)
+            or leads_back is not (barred and route.method == "get")
+        ):
+            faults.append(f"{name} for {person_name}: {status} {sign_in}")
+    assert not faults, "\n".join(faults)
 
 
 def test_forbidden_pages_look_like_missing_ones(world: World):

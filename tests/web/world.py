@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any
 
+from django.db import transaction
 from django.test import Client
 
 from jpweb.store.choices import Role
@@ -12,6 +16,8 @@ from jpweb.store.models import Approval, Group, GroupRole, Membership, Person, S
 from jpweb.store.people import group_members, groups
 from jpweb.store.suspected_secrets import scanner
 from jpweb.stream.events import ChatRequest
+from jpweb.web.security import rate_limits
+from jpweb.web.websocket import socket_limits
 from tests.store import making
 from tests.web.reading import parse_page
 
@@ -76,6 +82,35 @@ class World:
 
     def client(self, name: str) -> Client:
         return Client() if name == "anonymous" else signed_in(self.people[name])
+
+
+def clear_limits() -> None:
+    """Forget what was counted of anybody: people of several tests have the same keys."""
+    socket_limits.clear_budgets()
+    for limit in rate_limits.ALL_LIMITS:
+        limit.clear()
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """Roll back to a savepoint: each visitor of a world finds it as the first one did."""
+    clear_limits()
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+class SignIns:
+    """The sign-ins of a world's people, each of which costs a test once."""
+
+    def __init__(self, world: World, *names: str) -> None:
+        self._cookies = {name: world.client(name).cookies for name in names}
+
+    def client(self, name: str) -> Client:
+        """Return a new client of a person, to whom a view that raises answers 500."""
+        client = Client(raise_request_exception=False)
+        client.cookies = deepcopy(self._cookies[name])
+        return client
 
 
 def signed_in(person: Person, *, csrf: bool = False) -> Client:
