@@ -17,6 +17,7 @@ from jpweb.store.choices import Act
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.ledger import entries
 from jpweb.store.ledger.entries import Actor, Place
+from jpweb.store.workspace_config import demo_membership
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +30,9 @@ MAX_GATHERED_READS = 10_000
 class ReadRecord(NamedTuple):
     """What a person opened: ``view`` is the name of a route, ``query`` the text of a search.
 
-    ``filters`` are the names and values of the filters that narrowed it.
+    ``filters`` are the names and values of the filters that narrowed it. With ``omits_demo`` it is
+    no entry of the demo, whose rows the list left out: finding the demo takes a query, for which no
+    page waits.
     """
 
     act: Act
@@ -38,6 +41,7 @@ class ReadRecord(NamedTuple):
     view: str
     query: str = ""
     filters: tuple[tuple[str, str], ...] = ()
+    omits_demo: bool = False
 
 
 _gathered_reads: Counter[ReadRecord] = Counter()
@@ -79,9 +83,11 @@ async def flush_reads() -> None:
 
 def write_reads(batch: Counter[ReadRecord]) -> None:
     """Insert an entry for each read, in one transaction."""
+    demo_id = demo_membership.find_demo_id() if any(read.omits_demo for read in batch) else None
     entries.record_acts(
         entries.NewAct(read.act, read.actor, read.place, _make_details(read, count))
         for read, count in batch.items()
+        if not (read.omits_demo and read.place.workspace_id == demo_id)
     )
 
 

@@ -75,6 +75,11 @@ def show_demo(person_id: int) -> None:
         mentions.count_unseen([person_id])
 
 
+def find_demo_id() -> int | None:
+    """Return the key of the demo's workspace, None where it was never read."""
+    return Workspace.objects.filter(root=DEMO_ROOT).values_list("pk", flat=True).first()
+
+
 def _lock_demo() -> Workspace | None:
     """Return the demo, locked before its person, as other changes of memberships lock them."""
     return Workspace.objects.select_for_update().filter(root=DEMO_ROOT).first()

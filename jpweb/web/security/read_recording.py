@@ -47,6 +47,8 @@ ROLE_BY_ROUTE: Mapping[str, Role] = {
     "review-queue": Role.AUDITOR,
     "secrets": Role.AUDITOR,
 }
+#: Lists that leave out the demo unless it is asked for, or all that their reader audits.
+DEMOLESS_ROUTES = frozenset({"audit", "audit-charts", "decisions", "review-queue"})
 #: Characters of a searched text, and of an export's query string, in an entry: a bundle leaves up
 #: to a thousand entries.
 MAX_QUERY_CHARS = query_parser.MAX_QUERY_CHARS
@@ -103,9 +105,10 @@ def note_response(
         else:
             places = [Place(conversation.workspace_id, conversation.pk)]
         query, filters = _read_criteria(route, request.GET)
-        actor = Actor.from_person(person)
+        read = ReadRecord(Act.READ, Actor.from_person(person), Place(), route, query, filters)
+        omits_demo = len(places) > 1 and route in DEMOLESS_ROUTES and "demo" not in request.GET
         for place in places:
-            read_log.note_read(ReadRecord(Act.READ, actor, place, route, query, filters))
+            read_log.note_read(read._replace(place=place, omits_demo=omits_demo))
 
 
 def note_link_read(person: Person, conversation: Conversation) -> None:
@@ -175,7 +178,8 @@ def _list_places(
     """Return the places of which a list shows rows.
 
     That is the conversation or the workspace that its filters name, else each workspace that the
-    person audits. A place where they lack the list's role shows them nothing.
+    person audits, also the demo (``ReadRecord.omits_demo``). A place where they lack the list's
+    role shows them nothing.
     """
     role = ROLE_BY_ROUTE.get(route)
     if role is None:

@@ -11,8 +11,14 @@ import pytest
 
 from jpweb.runtime import read_log
 from jpweb.store.choices import Act, Role
-from jpweb.store.models import LedgerEntry, Membership
-from jpweb.web.security.read_recording import FILTERS_BY_ROUTE, LISTING_ROUTES, ROLE_BY_ROUTE
+from jpweb.store.jp_files.mirror import DEMO_ROOT
+from jpweb.store.models import LedgerEntry, Membership, Workspace
+from jpweb.web.security.read_recording import (
+    DEMOLESS_ROUTES,
+    FILTERS_BY_ROUTE,
+    LISTING_ROUTES,
+    ROLE_BY_ROUTE,
+)
 from tests.store import making
 from tests.web.reading import parse_page
 from tests.web.test_access import make_address
@@ -109,3 +115,25 @@ def test_owner_sees_in_the_ledger_who_read_the_audit(
     page = parse_page(world.client("owner").get("/audit/ledger?act=read"))
     (actor,) = page.find_all(**{"data-label": "By"})
     assert actor.text.strip() == "Auditor"
+
+
+@pytest.mark.parametrize("name", sorted(DEMOLESS_ROUTES))
+def test_list_that_leaves_out_the_demo_is_no_read_of_it(
+    two_desks: World, gathered_reads: Reads, name: str
+):
+    Workspace.objects.filter(pk=two_desks.other_home.pk).update(root=DEMO_ROOT)
+    places = read_places(two_desks, make_address(name, two_desks), gathered_reads)
+    assert places == [(two_desks.home.pk, None)]
+
+
+def test_list_that_includes_the_demo_is_a_read_of_it(two_desks: World, gathered_reads: Reads):
+    Workspace.objects.filter(pk=two_desks.other_home.pk).update(root=DEMO_ROOT)
+    places = read_places(two_desks, "/audit?demo=on", gathered_reads)
+    assert places == [(two_desks.home.pk, None), (two_desks.other_home.pk, None)]
+
+
+def test_list_of_somebody_who_audits_the_demo_alone_is_a_read_of_it(
+    world: World, gathered_reads: Reads
+):
+    Workspace.objects.filter(pk=world.home.pk).update(root=DEMO_ROOT)
+    assert read_places(world, "/audit", gathered_reads) == [(world.home.pk, None)]
