@@ -18,7 +18,7 @@ COLUMN_LABELS = (
 SHOWING = "{seen_count} of {delivered_count}"
 NEVER_SHOWN = "Not shown"
 #: In its place where jp asked, which tells nobody who saw it.
-SHOWN_IN_JP = "Unknown (asked in jp)"
+SHOWN_IN_JP = "Asked in jp"
 #: The subject of a decision about a conversation.
 CONVERSATION_SUBJECT = "Whole conversation"
 #: The kinds of deciders, as a filter and in charts.

@@ -367,7 +367,7 @@ def test_question_that_jp_asked_is_seen_in_jp(world: World):
     making.mirrored_conversation(world.home, make_inquiry("call_1.q1"))
     client = world.client("auditor")
     page = parse_page(client.get("/audit"))
-    assert page.find_one(**{"data-label": "Seen by"}).text == "Unknown (asked in jp)"
+    assert page.find_one(**{"data-label": "Seen by"}).text == "Asked in jp"
     question = parse_page(client.get(f"/questions/{Inquiry.objects.get().pk}"))
     assert question.find_one(**{"data-receipt": "none"}).text.startswith("Asked in jp")
 
