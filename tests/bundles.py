@@ -28,13 +28,13 @@ Files = dict[str, bytes]
 
 def make_conversation(title: str = "A talk") -> Conversation:
     """Return a conversation with an answered question, among reads of other conversations."""
-    home = making.workspace()
+    workspace = making.workspace()
     for number in range(5):
-        record_act(Act.READ, OPERATOR, Place(home.pk, 10_000 + number), view="conversation")
-    conversation: Conversation = making.conversation(home, title)
+        record_act(Act.READ, OPERATOR, Place(workspace.pk, 10_000 + number), view="conversation")
+    conversation: Conversation = making.conversation(workspace, title)
     row = making.question(making.start_run(conversation))
     making.settle(row, making.ANSWER, Decider("person", "Ada"))
-    record_act(Act.EXPORTED, OPERATOR, Place(home.pk, conversation.pk))
+    record_act(Act.EXPORTED, OPERATOR, Place(workspace.pk, conversation.pk))
     return conversation
 
 

@@ -22,18 +22,18 @@ from jpweb.store.models import Membership, Person  # noqa: E402  needs Django se
 
 def main() -> None:
     owner = accounts.get_or_create_owner()
-    homes = accounts.list_workspaces(owner.pk, Role.OWNER)
-    (home,) = (workspace for workspace in homes if workspace.name != "Demo")
-    things = [thing.item for thing in configuration.load_workspace_config(home).trust_statuses]
+    workspaces = accounts.list_workspaces(owner.pk, Role.OWNER)
+    (workspace,) = (workspace for workspace in workspaces if workspace.name != "Demo")
+    things = [thing.item for thing in configuration.load_workspace_config(workspace).trust_statuses]
     trust_keys = [(item.kind.value, item.name, item.fingerprint) for item in things]
-    configuration.grant_trust(home, trust_keys, owner)
+    configuration.grant_trust(workspace, trust_keys, owner)
     size, name = int(sys.argv[1]), sys.argv[2]
     people = []
     for account in (f"{name}-{n}" for n in range(size)):
         people.append(Person.objects.create(username=account, first_name=account))
-        Membership.objects.create(person=people[-1], workspace=home, role=Role.RESPONDER)
+        Membership.objects.create(person=people[-1], workspace=workspace, role=Role.RESPONDER)
     tokens = {person.username: accounts.issue_link(person) for person in people}
-    print(json.dumps({"workspace": home.pk, "tokens": tokens}))
+    print(json.dumps({"workspace": workspace.pk, "tokens": tokens}))
 
 
 if __name__ == "__main__":

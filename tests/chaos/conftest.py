@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos import stage
-from tests.machine.household import Team, run_team
+from tests.machine.local_cluster import Team, run_team
 
 
 @pytest.fixture(scope="package")
@@ -15,7 +15,7 @@ def chaos_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="package")
-def household(tmp_path_factory: pytest.TempPathFactory, chaos_workspace: Path) -> Iterator[Team]:
+def team(tmp_path_factory: pytest.TempPathFactory, chaos_workspace: Path) -> Iterator[Team]:
     """A team's jpweb with short waits, so that much happens in little time."""
     data = tmp_path_factory.mktemp("chaos") / "data"
     short_waits = {

@@ -12,7 +12,7 @@ import pytest
 
 from tests.chaos import people, record, stage
 from tests.chaos.turns import PATIENCE, answer_all, begin_turns, wait_until_settled
-from tests.machine.household import Team
+from tests.machine.local_cluster import Team
 
 pytestmark = pytest.mark.chaos
 
@@ -43,11 +43,11 @@ class Trouble:
 
 
 async def test_killed_processes_lose_no_question_and_repeat_no_answer(
-    household: Team, chaos_workspace: Path
+    team: Team, chaos_workspace: Path
 ):
-    workspace, links = people.make_people(household, STARTERS + ANSWERERS, "chaos")
-    members = await people.all_signed_in(household, links)
-    numbers, stop_event, trouble = count(), asyncio.Event(), Trouble(household, stage.SEED)
+    workspace, links = people.make_people(team, STARTERS + ANSWERERS, "chaos")
+    members = await people.all_signed_in(team, links)
+    numbers, stop_event, trouble = count(), asyncio.Event(), Trouble(team, stage.SEED)
     async with asyncio.timeout(stage.SECONDS + PATIENCE), asyncio.TaskGroup() as group:
         for person in members[STARTERS:]:
             group.create_task(answer_all(person, stop_event))
@@ -59,13 +59,13 @@ async def test_killed_processes_lose_no_question_and_repeat_no_answer(
             for person in members[:STARTERS]
         ]
         await asyncio.wait([raging, *begin_tasks])
-        await wait_until_settled(household, members[0], workspace, numbers, stage.RUNS)
+        await wait_until_settled(team, members[0], workspace, numbers, stage.RUNS)
         stop_event.set()
     print(f"killed: {dict(trouble.struck)}")
 
-    assert record.list_faults(household) == []
+    assert record.list_faults(team) == []
     run_counts = Counter(stage.read_tally(chaos_workspace))
-    assert record.list_tally_faults(household, run_counts) == []
-    assert people.list_lost_answers(members, record.list_answers(household)) == []
+    assert record.list_tally_faults(team, run_counts) == []
+    assert people.list_lost_answers(members, record.list_answers(team)) == []
     assert set(trouble.struck) == set(TARGETS), "each was killed at least once"
     assert people.list_unexpected_statuses(members) == []

@@ -130,26 +130,28 @@ def test_mirror_prints_a_table_and_a_line(root: Path, capsys: pytest.CaptureFixt
 
 def stop_following(root: Path) -> Workspace:
     """Mirror a workspace, stop following it, and add a conversation to its files."""
-    home, _ = mirror.mirror_workspace(root)
-    Workspace.objects.filter(pk=home.pk).update(is_followed=False)
+    workspace, _ = mirror.mirror_workspace(root)
+    Workspace.objects.filter(pk=workspace.pk).update(is_followed=False)
     write_folder(root, "17000000099-later", [])
-    return home
+    return workspace
 
 
 def test_mirror_of_a_stopped_workspace_reads_it_and_says_so(root: Path):
-    home = stop_following(root)
+    workspace = stop_following(root)
     _, err = capture_command("mirror", root)
-    assert f"{home.name} is not followed: an owner stopped it." in err
+    assert f"{workspace.name} is not followed: an owner stopped it." in err
     assert Conversation.objects.filter(source="17000000099-later").exists()
 
 
 def test_serve_reads_nothing_of_a_stopped_workspace_and_says_so(root: Path):
-    home = stop_following(root)
+    workspace = stop_following(root)
     output = io.StringIO()
     command = Command(stdout=output)
     command._prepare_data(root)
-    assert f"{home.name}: not followed, an owner stopped it\n" in output.getvalue()
-    assert Membership.objects.filter(workspace=home, person=accounts.get_or_create_owner()).exists()
+    assert f"{workspace.name}: not followed, an owner stopped it\n" in output.getvalue()
+    assert Membership.objects.filter(
+        workspace=workspace, person=accounts.get_or_create_owner()
+    ).exists()
     assert not Conversation.objects.filter(source="17000000099-later").exists()
 
 
@@ -235,9 +237,9 @@ def test_check_stream_of_no_file_is_one_line(tmp_path: Path):
 
 @pytest.mark.parametrize("spelling", ["{}", "jp-c{}", "jp-c{}-{}", " jp-c{} "])
 def test_export_knows_each_spelling(tmp_path: Path, spelling: str):
-    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    workspace, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     target = tmp_path / "out"
-    out, err = capture_command("export", spelling.format(TOUR, home.jp_id), "--output", target)
+    out, err = capture_command("export", spelling.format(TOUR, workspace.jp_id), "--output", target)
     (source,) = mirror.DEMO_PATH.rglob(f"{TOUR}-*/events.json")
     assert target.read_bytes() == source.read_bytes()
     assert (out, err) == ("", f"{target}: {len(target.read_bytes())} bytes\n")
@@ -264,8 +266,8 @@ def test_export_to_a_full_standard_output_is_an_error_of_it(monkeypatch: pytest.
 
 @pytest.mark.parametrize("form", ["markdown", "jp"])
 def test_export_writes_comments_where_the_format_can(form: str, tmp_path: Path):
-    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
-    conversation, person = home.conversations.get(jp_id=TOUR), making.person("ada")
+    workspace, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    conversation, person = workspace.conversations.get(jp_id=TOUR), making.person("ada")
     threads.add_comment(conversation, journal.find_anchor(conversation.pk, 0), person, "Look here")
     if form == "jp":
         assert "Only the formats markdown" in get_refusal("export", str(TOUR), "--comments")

@@ -64,9 +64,9 @@ def test_deactivate_person_names_an_ownerless_workspace_and_appoints(
     caplog: pytest.LogCaptureFixture,
 ):
     caplog.set_level("INFO", "jpweb.security")
-    home = making.workspace("Garden")
-    making.person("ada", Role.OWNER, home)
-    ben = making.person("ben", Role.READER, home)
+    workspace = making.workspace("Garden")
+    making.person("ada", Role.OWNER, workspace)
+    ben = making.person("ben", Role.READER, workspace)
     with pytest.raises(CommandError, match=r"Garden would have no owner\. Appoint .*--new-owner"):
         call("deactivate_person", "ada")
     assert is_active("ada")
@@ -82,7 +82,7 @@ def test_deactivate_person_names_an_ownerless_workspace_and_appoints(
         "Ada (account ada) is already deactivated.",
         "Ben now owns Garden.",
     ]
-    assert accounts.get_role(ben.pk, home.pk) is Role.OWNER
+    assert accounts.get_role(ben.pk, workspace.pk) is Role.OWNER
     for other, problem in (("ben", "Ben can't be the new owner"), ("ada", "Ada is deactivated")):
         with pytest.raises(CommandError, match=problem):
             call("deactivate_person", "ben", "--new-owner", other)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.machine.household import NAMES, Team, run_team
+from tests.machine.local_cluster import NAMES, Team, run_team
 from tests.machine.ports import LOOPBACK, free_port, wait_until
 from tests.machine.serving import is_serving
 from tests.machine.templates import ROOT, inherit_environment

@@ -31,9 +31,9 @@ import asyncio, sys
 from jpweb.runtime import runs
 from jpweb.store import accounts, conversations
 from jpweb.store.jp_files import mirror
-home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+workspace, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
 owner = accounts.get_or_create_owner()
-talk = conversations.create_conversation(home, "A talk", owner.pk)
+talk = conversations.create_conversation(workspace, "A talk", owner.pk)
 print(asyncio.run(runs.start_turn(talk, owner, {text!r})).pk)
 """
 

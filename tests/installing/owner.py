@@ -31,8 +31,8 @@ class Owner:
     def begin(self, text: str) -> str:
         """Begin a conversation; return its path."""
         form = self.visitor.get("/conversations/new").text
-        (home,) = re.findall(rf'<option value="(\d+)"[^>]*>{self.workspace}', form)
-        reply = self.visitor.post("/conversations/new", "/", workspace=home, text=text)
+        (workspace_id,) = re.findall(rf'<option value="(\d+)"[^>]*>{self.workspace}', form)
+        reply = self.visitor.post("/conversations/new", "/", workspace=workspace_id, text=text)
         assert reply.status == 200
         return re.sub(r"^http://[^/]+|[?#].*$", "", reply.url)
 

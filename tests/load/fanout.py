@@ -137,15 +137,15 @@ def run_daphne(bench: BenchRun) -> Iterator[Daphne]:
 
 def _prepare(people: int) -> tuple[int, list[str]]:
     """Make a conversation that many may read; return its key and a sign-in each."""
-    home = making.workspace()
-    conversation = making.conversation(home)
+    workspace = making.workspace()
+    conversation = making.conversation(workspace)
     journal.append_events(
         conversation.pk, [making.event(TurnStart()), making.event(ChatRequest("Begin"))]
     )
     cookies = []
     for _ in range(people):
         client = Client()
-        client.force_login(making.person("", Role.READER, home))
+        client.force_login(making.person("", Role.READER, workspace))
         session = client.cookies[settings.SESSION_COOKIE_NAME].value
         cookies.append(f"{settings.SESSION_COOKIE_NAME}={session}")
     return conversation.pk, cookies

@@ -35,8 +35,8 @@ def measure_markdown(bench: BenchRun, progress: Progress) -> tuple[float, float]
 def messages(bench: BenchRun) -> list[str]:
     """Return what was said in the conversations at hand, repeated to the size of the run."""
     texts: list[str] = []
-    home = find_workspace(bench)
-    for path in sorted((home / ".jp" / "conversations").glob("*/events.json")):
+    workspace = find_workspace(bench)
+    for path in sorted((workspace / ".jp" / "conversations").glob("*/events.json")):
         for raw in wire.split_array(path.read_bytes()):
             for event in wire.read_element(raw).events:
                 match event.kind:
@@ -45,7 +45,7 @@ def messages(bench: BenchRun) -> list[str]:
                     case _:
                         pass
     if not texts:
-        raise SystemExit(f"No message in {home}: name another in JPWEB_BENCH_WORKSPACE")
+        raise SystemExit(f"No message in {workspace}: name another in JPWEB_BENCH_WORKSPACE")
     return texts * (bench.size.rendered_characters // sum(map(len, texts)) + 1)
 
 

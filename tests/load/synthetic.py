@@ -79,12 +79,12 @@ def make_events_file(events: int) -> bytes:
     return wire.join_array(_texts(events)).encode()
 
 
-def import_conversation(home: Workspace, events: int) -> Conversation:
+def import_conversation(workspace: Workspace, events: int) -> Conversation:
     """Write ``make_events_file`` into the journal of a new conversation, as a mirror does."""
     elements = [wire.read_element(text) for text in _texts(events)]
     outline = build_outline(elements)
     conversation = Conversation(
-        workspace=home,
+        workspace=workspace,
         jp_id=NUMBER + events,
         origin=Origin.MIRRORED,
         title=f"{events} events",

@@ -22,20 +22,20 @@ command = "serve"
 """
 
 
-def write_config(home: Workspace, text: str) -> None:
-    (Path(home.root) / ".jp" / "config.toml").write_text(text)
+def write_config(workspace: Workspace, text: str) -> None:
+    (Path(workspace.root) / ".jp" / "config.toml").write_text(text)
 
 
-def trust_all(home: Workspace, person: Person) -> None:
+def trust_all(workspace: Workspace, person: Person) -> None:
     trust_keys = [
         (thing.item.kind.value, thing.item.name, thing.item.fingerprint)
-        for thing in configuration.load_workspace_config(home).trust_statuses
+        for thing in configuration.load_workspace_config(workspace).trust_statuses
     ]
-    configuration.grant_trust(home, trust_keys, person)
+    configuration.grant_trust(workspace, trust_keys, person)
 
 
-def save_overrides(home: Workspace, text: str) -> None:
-    configuration.save_overrides(home, text, overrides.hash_text(home.overrides))
+def save_overrides(workspace: Workspace, text: str) -> None:
+    configuration.save_overrides(workspace, text, overrides.hash_text(workspace.overrides))
 
 
 def get_availability(config: WorkspaceConfig, name: str) -> ToolAvailability:

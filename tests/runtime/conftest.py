@@ -42,13 +42,13 @@ def scene(transactional_db: None) -> Scene:
 
 
 @pytest.fixture
-def home(db: None, tmp_path: Path) -> Workspace:
+def workspace(db: None, tmp_path: Path) -> Workspace:
     """Return a workspace whose configuration files a test may write."""
     (tmp_path / ".jp").mkdir()
-    workspace = making.workspace()
-    Workspace.objects.filter(pk=workspace.pk).update(root=str(tmp_path))
-    workspace.refresh_from_db()
-    return workspace
+    new_workspace = making.workspace()
+    Workspace.objects.filter(pk=new_workspace.pk).update(root=str(tmp_path))
+    new_workspace.refresh_from_db()
+    return new_workspace
 
 
 @pytest.fixture

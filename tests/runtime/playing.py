@@ -25,10 +25,10 @@ class Scene:
     """A conversation, two people who may answer, and the questions of a run."""
 
     def __init__(self) -> None:
-        self.home = making.workspace()
-        self.ada = making.person("ada", Role.RESPONDER, self.home)
-        self.eve = making.person("eve", Role.RESPONDER, self.home)
-        self.conversation: Conversation = making.conversation(self.home, "A talk", self.ada)
+        self.workspace = making.workspace()
+        self.ada = making.person("ada", Role.RESPONDER, self.workspace)
+        self.eve = making.person("eve", Role.RESPONDER, self.workspace)
+        self.conversation: Conversation = making.conversation(self.workspace, "A talk", self.ada)
 
     async def question(self, *args: Any) -> Inquiry:
         """Return an open question of a run that no process executes."""

@@ -61,7 +61,7 @@ async def test_commit_that_outlives_its_request_is_published(
         return commit(*arguments, **options)
 
     monkeypatch.setattr(module, function_name, commit_later)
-    async with subscribe(publisher.make_workspace_topic(scene.home.pk)) as hear:
+    async with subscribe(publisher.make_workspace_topic(scene.workspace.pk)) as hear:
         assert await asyncio.to_thread(enter_event.wait, SOON)
         request.cancel()
         with pytest.raises(asyncio.CancelledError):

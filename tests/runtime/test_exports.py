@@ -78,8 +78,8 @@ def exported_at(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def demo() -> list[Conversation]:
-    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
-    return list(home.conversations.order_by("jp_id"))
+    workspace, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    return list(workspace.conversations.order_by("jp_id"))
 
 
 def make_conversation(tmp_path: Path, *kinds: EventKind, title: str = "A talk") -> Conversation:
@@ -215,8 +215,8 @@ def _layouts(root: Path) -> list[Conversation]:
     """Return a conversation of each layout that JP ever wrote."""
     for number, sample in enumerate(sorted(LAYOUTS.glob("*.json"))):
         write_folder(root, f"{17000000000 + number}", sample.read_bytes())
-    home, _ = mirror.mirror_workspace(root)
-    return list(home.conversations.order_by("jp_id"))
+    workspace, _ = mirror.mirror_workspace(root)
+    return list(workspace.conversations.order_by("jp_id"))
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,14 @@ from tests.store import making
 
 async def recorded(scene: Scene) -> JournalRecorder:
     run = await run_in_db_thread(making.start_run, scene.conversation, scene.ada)
-    return JournalRecorder(run, scene.home.pk, SocketDisplay(scene.conversation.pk))
+    return JournalRecorder(run, scene.workspace.pk, SocketDisplay(scene.conversation.pk))
 
 
 async def test_recorded_event_is_stored_and_published(scene: Scene):
     recorder = await recorded(scene)
     async with (
         subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as reading,
-        subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals,
+        subscribe(publisher.make_workspace_topic(scene.workspace.pk)) as workspace_signals,
     ):
         await recorder.record(making.event(ChatResponse("message", "A word")))
         assert await reading() == {"kind": "conversation"}

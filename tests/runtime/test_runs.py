@@ -227,7 +227,7 @@ async def test_end_of_a_run_is_published_and_clears_partial_text(
     providers.use_provider(monkeypatch, providers.Says())
     async with (
         subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as reading,
-        subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals,
+        subscribe(publisher.make_workspace_topic(scene.workspace.pk)) as workspace_signals,
     ):
         _, task = await scene.start()
         await wait_for_task(task)

@@ -44,14 +44,14 @@ def test_tool_gets_no_key_that_another_workspace_trusts(
         f'[providers.llm.{name}]\napi_key_env = "{variable}"\n'
         for name, variable in (("anthropic", "TEAM_A_KEY"), ("openai", "PATH"))
     ]
-    home = make_workspace(tmp_path, "a", "".join(provider_texts))
-    other_home = make_workspace(tmp_path, "b", LOCAL)
+    workspace = make_workspace(tmp_path, "a", "".join(provider_texts))
+    other_workspace = make_workspace(tmp_path, "b", LOCAL)
     if is_trusted:
-        trust_all(home, ada)
-    trust_all(other_home, ada)
+        trust_all(workspace, ada)
+    trust_all(other_workspace, ada)
     monkeypatch.setenv("TEAM_A_KEY", "key")
     monkeypatch.setenv("EDITOR", "ed")
-    environment = read_environment(making.conversation(other_home))
+    environment = read_environment(making.conversation(other_workspace))
     assert ("TEAM_A_KEY" in environment) is not is_trusted
     assert {"EDITOR", "PATH"} < environment.keys()
 
@@ -73,8 +73,8 @@ def test_a_turn_loads_its_configuration_off_the_shared_thread(
 
     monkeypatch.setattr(wiring, "load_conversation_config", load_config)
     monkeypatch.setattr(wiring, "_get_workspace", get_workspace)
-    home = make_workspace(tmp_path, "a", LOCAL)
-    trust_all(home, ada)
-    read_environment(making.conversation(home))
+    workspace = make_workspace(tmp_path, "a", LOCAL)
+    trust_all(workspace, ada)
+    read_environment(making.conversation(workspace))
     assert (len(load_threads), len(shared_threads)) == (1, 1)
     assert load_threads != shared_threads

@@ -36,10 +36,10 @@ class Library:
     def __init__(self, data: Path) -> None:
         copy_migrated_sqlite(data)
         with use_database(data / SQLITE_FILE):
-            home = making.workspace()
-            auditor = making.person("auditor", Role.AUDITOR, home)
+            workspace = making.workspace()
+            auditor = making.person("auditor", Role.AUDITOR, workspace)
             message = ChatResponse("message", "x" * EVENT_CHARACTERS)
-            self.conversation = making.mirrored_conversation(home, *[message] * EVENTS)
+            self.conversation = making.mirrored_conversation(workspace, *[message] * EVENTS)
             self.cookie = make_cookie(auditor)
         self.path = f"/conversations/{self.conversation.pk}/export/jp"
         self.server = Server(data, settings={"JPWEB_SECRET_KEY": settings.SECRET_KEY})

@@ -19,10 +19,10 @@ def no_silo(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 
 
 @pytest.fixture
-def home() -> Workspace:
+def workspace() -> Workspace:
     return making.workspace()
 
 
 @pytest.fixture
-def reader(home: Workspace) -> Person:
-    return making.person("reader", Role.READER, home)
+def reader(workspace: Workspace) -> Person:
+    return making.person("reader", Role.READER, workspace)

@@ -59,15 +59,15 @@ def person(name: str = "", role: Role | None = None, workspace: Workspace | None
     return new_person
 
 
-def conversation(home: Workspace, title: str = "A talk", starter: Person | None = None) -> Any:
+def conversation(workspace: Workspace, title: str = "A talk", starter: Person | None = None) -> Any:
     """Return a native conversation, begun as people begin one."""
-    return conversations.create_conversation(home, title, (starter or person()).pk)
+    return conversations.create_conversation(workspace, title, (starter or person()).pk)
 
 
-def mirrored_conversation(home: Workspace, *kinds: Any) -> Conversation:
+def mirrored_conversation(workspace: Workspace, *kinds: Any) -> Conversation:
     """Return a conversation of jp's that holds these."""
     elements = stream(*kinds)
-    row: Conversation = conversation(home)
+    row: Conversation = conversation(workspace)
     row.origin = Origin.MIRRORED
     outline = build_outline(elements)
     journal.replace_elements(row, elements, outline.anchors)

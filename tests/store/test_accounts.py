@@ -18,8 +18,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def owner(home: Workspace) -> Person:
-    return making.person("owner", Role.OWNER, home)
+def owner(workspace: Workspace) -> Person:
+    return making.person("owner", Role.OWNER, workspace)
 
 
 def test_a_link_works_once_and_is_kept_hashed(owner: Person):
@@ -102,36 +102,41 @@ def test_a_token_that_was_never_made_is_refused(owner: Person, token: str):
         accounts.use_link(token)
 
 
-def test_the_first_owner_is_one_person(home: Workspace):
+def test_the_first_owner_is_one_person(workspace: Workspace):
     assert accounts.get_or_create_owner() == accounts.get_or_create_owner()
     assert accounts.find_by_name("owner") == [accounts.get_or_create_owner()]
     assert accounts.find_by_name("Owner") == [accounts.get_or_create_owner()]
     assert accounts.find_by_name("nobody\0") == []
 
 
-def test_make_owner_creates_an_owner_when_there_is_none(home: Workspace):
-    first = making.person("first", Role.READER, home)
-    accounts.make_owner(first, home)
-    assert accounts.get_role(first.pk, home.pk) == Role.OWNER
+def test_make_owner_creates_an_owner_when_there_is_none(workspace: Workspace):
+    first = making.person("first", Role.READER, workspace)
+    accounts.make_owner(first, workspace)
+    assert accounts.get_role(first.pk, workspace.pk) == Role.OWNER
     second = making.person("second")
-    accounts.make_owner(second, home)
-    assert accounts.get_role(second.pk, home.pk) is None
+    accounts.make_owner(second, workspace)
+    assert accounts.get_role(second.pk, workspace.pk) is None
 
 
-def test_roles_are_of_a_workspace(home: Workspace, owner: Person):
-    other_home = making.workspace("Other")
-    Membership.objects.create(person=owner, workspace=other_home, role=Role.READER)
-    assert accounts.get_roles(owner.pk) == {home.pk: Role.OWNER, other_home.pk: Role.READER}
-    assert accounts.list_workspaces(owner.pk, Role.READER) == [home, other_home]
-    assert accounts.list_workspaces(owner.pk, Role.RESPONDER) == [home]
-    assert accounts.get_workspace(home.pk) == home
+def test_roles_are_of_a_workspace(workspace: Workspace, owner: Person):
+    other_workspace = making.workspace("Other")
+    Membership.objects.create(person=owner, workspace=other_workspace, role=Role.READER)
+    assert accounts.get_roles(owner.pk) == {
+        workspace.pk: Role.OWNER,
+        other_workspace.pk: Role.READER,
+    }
+    assert accounts.list_workspaces(owner.pk, Role.READER) == [workspace, other_workspace]
+    assert accounts.list_workspaces(owner.pk, Role.RESPONDER) == [workspace]
+    assert accounts.get_workspace(workspace.pk) == workspace
     assert accounts.get_membership(10**9) is None
 
 
-def test_use_link_after_its_maker_lost_the_workspace_is_refused(home: Workspace, owner: Person):
+def test_use_link_after_its_maker_lost_the_workspace_is_refused(
+    workspace: Workspace, owner: Person
+):
     """Bob's link was made by the owner of a workspace; then Bob joined another one."""
-    making.person("second", Role.OWNER, home)
-    eve = making.person("eve", Role.READER, home)
+    making.person("second", Role.OWNER, workspace)
+    eve = making.person("eve", Role.READER, workspace)
     tokens = [accounts.issue_link(eve, maker=owner) for _ in range(3)]
     assert accounts.use_link(tokens[0]) == (eve, owner.pk)
     accounts.change_role(Membership.objects.get(person=owner), Role.AUDITOR)
@@ -143,15 +148,15 @@ def test_use_link_after_its_maker_lost_the_workspace_is_refused(home: Workspace,
         accounts.use_link(tokens[2])
 
 
-def test_use_link_made_by_its_person_gives_every_workspace(home: Workspace, owner: Person):
-    eve = making.person("eve", Role.READER, home)
+def test_use_link_made_by_its_person_gives_every_workspace(workspace: Workspace, owner: Person):
+    eve = making.person("eve", Role.READER, workspace)
     token = accounts.issue_link(eve, maker=eve)
     Membership.objects.create(person=eve, workspace=making.workspace("B"), role=Role.READER)
     assert accounts.use_link(token) == (eve, eve.pk)
 
 
-def test_make_owner_ends_links_and_sign_ins_made_by_others(home: Workspace, owner: Person):
-    eve = making.person("eve", Role.READER, home)
+def test_make_owner_ends_links_and_sign_ins_made_by_others(workspace: Workspace, owner: Person):
+    eve = making.person("eve", Role.READER, workspace)
     foreign_link, own_link = (
         accounts.issue_link(eve, maker=owner),
         accounts.issue_link(eve, maker=eve),
@@ -173,19 +178,19 @@ def test_make_owner_ends_links_and_sign_ins_made_by_others(home: Workspace, owne
     [(None, True), ("own", True), ("foreign", False), ("reader", False)],
 )
 def test_an_owner_signs_in_those_of_their_own_workspaces_alone(
-    home: Workspace, owner: Person, other_role: str | None, is_allowed: bool
+    workspace: Workspace, owner: Person, other_role: str | None, is_allowed: bool
 ):
-    eve = making.person("eve", Role.READER, home)
+    eve = making.person("eve", Role.READER, workspace)
     if other_role is not None:
-        other_home = making.workspace("Other")
-        Membership.objects.create(person=eve, workspace=other_home, role=Role.READER)
+        other_workspace = making.workspace("Other")
+        Membership.objects.create(person=eve, workspace=other_workspace, role=Role.READER)
         role = {"own": Role.OWNER, "reader": Role.AUDITOR}.get(other_role)
         if role is not None:
-            Membership.objects.create(person=owner, workspace=other_home, role=role)
+            Membership.objects.create(person=owner, workspace=other_workspace, role=role)
     assert accounts.can_link_person(owner.pk, eve) is is_allowed
 
 
-def test_the_last_owner_stays(home: Workspace, owner: Person):
+def test_the_last_owner_stays(workspace: Workspace, owner: Person):
     member = Membership.objects.get(person=owner)
     for role in (Role.READER, Role.AUDITOR):
         with pytest.raises(LastOwner):
@@ -193,12 +198,12 @@ def test_the_last_owner_stays(home: Workspace, owner: Person):
     with pytest.raises(LastOwner):
         accounts.remove_member(member)
     accounts.change_role(member, Role.OWNER)
-    assert accounts.get_role(owner.pk, home.pk) == Role.OWNER
+    assert accounts.get_role(owner.pk, workspace.pk) == Role.OWNER
 
 
-def test_removal_of_a_member_is_recorded_once(home: Workspace, owner: Person):
+def test_removal_of_a_member_is_recorded_once(workspace: Workspace, owner: Person):
     """Two owners act at once, or one presses twice: each request has read the membership."""
-    eve = making.person("eve", Role.READER, home)
+    eve = making.person("eve", Role.READER, workspace)
     first_read, second_read = (Membership.objects.get(person=eve) for _ in range(2))
     accounts.remove_member(first_read)
     with pytest.raises(MembershipEnded, match="Eve is no longer in Garden"):
@@ -208,33 +213,33 @@ def test_removal_of_a_member_is_recorded_once(home: Workspace, owner: Person):
     assert list(LedgerEntry.objects.values_list("act", flat=True)) == [Act.MEMBER_REMOVED]
 
 
-def test_change_to_the_role_that_a_member_has_is_no_entry(home: Workspace, owner: Person):
-    eve = making.person("eve", Role.READER, home)
+def test_change_to_the_role_that_a_member_has_is_no_entry(workspace: Workspace, owner: Person):
+    eve = making.person("eve", Role.READER, workspace)
     first_read, second_read = (Membership.objects.get(person=eve) for _ in range(2))
     for member in (first_read, second_read):
         assert accounts.change_role(member, Role.AUDITOR) == Role.AUDITOR
     assert LedgerEntry.objects.filter(act=Act.ROLE_CHANGED).count() == 1
 
 
-def test_owner_can_leave_when_there_is_a_second_owner(home: Workspace, owner: Person):
-    second = making.person("second", Role.OWNER, home)
+def test_owner_can_leave_when_there_is_a_second_owner(workspace: Workspace, owner: Person):
+    second = making.person("second", Role.OWNER, workspace)
     accounts.change_role(Membership.objects.get(person=owner), Role.READER)
     with pytest.raises(LastOwner):
         accounts.remove_member(Membership.objects.get(person=second))
     accounts.change_role(Membership.objects.get(person=owner), Role.OWNER)
     accounts.remove_member(Membership.objects.get(person=second))
-    assert [m.person for m in accounts.list_members(home.pk)] == [owner]
+    assert [m.person for m in accounts.list_members(workspace.pk)] == [owner]
 
 
-def test_an_owner_elsewhere_does_not_count(home: Workspace, owner: Person):
+def test_an_owner_elsewhere_does_not_count(workspace: Workspace, owner: Person):
     making.person("other", Role.OWNER, making.workspace("Other"))
     with pytest.raises(LastOwner):
         accounts.remove_member(Membership.objects.get(person=owner))
 
 
-def test_removed_member_stays_decider_of_their_answers(home: Workspace, owner: Person):
-    eve = making.person("eve", Role.RESPONDER, home)
-    conversation = making.conversation(home, "A talk", eve)
+def test_removed_member_stays_decider_of_their_answers(workspace: Workspace, owner: Person):
+    eve = making.person("eve", Role.RESPONDER, workspace)
+    conversation = making.conversation(workspace, "A talk", eve)
     row = making.settle(
         making.question(making.start_run(conversation, eve)), making.ANSWER, making.decider(eve)
     )

@@ -121,9 +121,9 @@ def test_audit_is_empty_for_roles_below_auditor(demo: Workspace, role: Role | No
 
 
 def test_demo_is_left_out_beside_another_workspace(demo: Workspace, auditor: Person):
-    other_home = making.workspace("Other")
-    Membership.objects.create(person=auditor, workspace=other_home, role=Role.AUDITOR)
-    row = making.question(making.start_run(making.conversation(other_home)))
+    other_workspace = making.workspace("Other")
+    Membership.objects.create(person=auditor, workspace=other_workspace, role=Role.AUDITOR)
+    row = making.question(making.start_run(making.conversation(other_workspace)))
     assert list(audit.list_inquiries(auditor.pk, AuditFilters())) == [row]
     assert in_batches(auditor) == {row.pk}
     everything = audit.list_inquiries(auditor.pk, AuditFilters(demo=True))
@@ -139,11 +139,11 @@ def in_batches(person: Person) -> set[int]:
 
 
 def test_audit_lists_only_workspaces_of_the_auditor(demo: Workspace, auditor: Person):
-    other_home = making.workspace("Other")
-    row = making.question(making.start_run(making.conversation(other_home)))
+    other_workspace = making.workspace("Other")
+    row = making.question(making.start_run(making.conversation(other_workspace)))
     assert row.pk not in in_batches(auditor)
     assert row not in audit.list_inquiries(auditor.pk, AuditFilters())
-    Membership.objects.create(person=auditor, workspace=other_home, role=Role.RESPONDER)
+    Membership.objects.create(person=auditor, workspace=other_workspace, role=Role.RESPONDER)
     assert row.pk not in in_batches(auditor)
     assert row not in audit.list_inquiries(auditor.pk, AuditFilters())
     Membership.objects.update(role=Role.OWNER)

@@ -31,11 +31,11 @@ WHOLE = making.stream_file(stream(*KINDS, ChatResponse("message", "Zürich\u2028
 
 
 def same_bytes(root: Path) -> None:
-    home, _ = mirror.mirror_workspace(root)
+    workspace, _ = mirror.mirror_workspace(root)
     files = [*(root / ".jp" / "conversations").glob("**/events.json")]
-    assert home.conversations.count() == len(files) > 0
+    assert workspace.conversations.count() == len(files) > 0
     for path in files:
-        conversation = home.conversations.get(jp_id=path.parent.name.partition("-")[0])
+        conversation = workspace.conversations.get(jp_id=path.parent.name.partition("-")[0])
         assert join_pieces(exports.export_jp_json(conversation)) == path.read_bytes(), (
             path.parent.name
         )
@@ -93,9 +93,9 @@ def test_export_of_pairs_in_messages_json_is_byte_equal(tmp_path: Path):
     data = (LAYOUTS / "messages.legacy_pair.json").read_bytes()
     folder = write_folder(tmp_path, NAME, None)
     (folder / "messages.json").write_bytes(data)
-    home, report = mirror.mirror_workspace(tmp_path)
+    workspace, report = mirror.mirror_workspace(tmp_path)
     assert report.problems == []
-    conversation = home.conversations.get()
+    conversation = workspace.conversations.get()
     assert join_pieces(exports.export_jp_json(conversation)) == data
     assert len(lines(conversation)) == len(json.loads(data))
 
@@ -126,5 +126,5 @@ def test_export_without_events_is_an_empty_array_or_no_lines():
 
 def test_json_lines_export_escapes_line_breaks(tmp_path: Path):
     write_folder(tmp_path, NAME, b'[{"a": [NaN,\r\n 1]}, {"b":\n\n"\\n"}]')
-    home, _ = mirror.mirror_workspace(tmp_path)
-    assert join_pieces(exports.export_json_lines(home.conversations.get())).count(b"\n") == 2
+    workspace, _ = mirror.mirror_workspace(tmp_path)
+    assert join_pieces(exports.export_json_lines(workspace.conversations.get())).count(b"\n") == 2

@@ -10,8 +10,8 @@ from tests.store import making
 pytestmark = pytest.mark.django_db
 
 
-def test_count_by_state_has_one_order_on_every_engine(home: Workspace):
-    run = making.start_run(making.conversation(home, "asked"))
+def test_count_by_state_has_one_order_on_every_engine(workspace: Workspace):
+    run = making.start_run(making.conversation(workspace, "asked"))
     cancelled = Cancelled(CancellationReason.USER)
     for outcome in (cancelled, Redacted(), Answered(True), cancelled):
         making.settle(making.question(run), outcome)

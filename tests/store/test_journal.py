@@ -35,13 +35,13 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def ada(home: Workspace) -> Person:
-    return making.person("ada", Role.RESPONDER, home)
+def ada(workspace: Workspace) -> Person:
+    return making.person("ada", Role.RESPONDER, workspace)
 
 
 @pytest.fixture
-def conversation(home: Workspace, ada: Person) -> Conversation:
-    conversation: Conversation = making.conversation(home, "A talk", ada)
+def conversation(workspace: Workspace, ada: Person) -> Conversation:
+    conversation: Conversation = making.conversation(workspace, "A talk", ada)
     return conversation
 
 
@@ -187,12 +187,12 @@ def test_missing_rows_raise_unknown_errors(conversation: Conversation):
 
 
 def test_list_open_returns_open_questions_to_people_who_may_answer(
-    home: Workspace, run: Run, ada: Person
+    workspace: Workspace, run: Run, ada: Person
 ):
     first, second = making.question(run), making.question(run)
     making.settle(making.question(run), Answered(True))
     assert list(inquiries.list_open(ada.pk)) == [first, second]
-    reader = making.person("reader", Role.READER, home)
+    reader = making.person("reader", Role.READER, workspace)
     for person in (reader, making.person("outsider")):
         assert not inquiries.list_open(person.pk).exists()
     Run.objects.update(state="done")
@@ -262,12 +262,12 @@ def test_start_run_records_the_run_and_its_turn_atomically(
 
 
 def test_rows_are_named_for_people(
-    home: Workspace, conversation: Conversation, run: Run, ada: Person
+    workspace: Workspace, conversation: Conversation, run: Run, ada: Person
 ):
     row = making.question(run)
     entry = JournalEntry.objects.earliest("pk")
     membership = ada.memberships.get()
-    names = [str(record) for record in (home, conversation, run, row, entry, membership)]
+    names = [str(record) for record in (workspace, conversation, run, row, entry, membership)]
     assert names[:2] == ["Garden", "A talk"]
     assert names[3:] == [
         f"{row.inquiry_id}: open",

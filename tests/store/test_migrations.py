@@ -46,9 +46,9 @@ def fill(apps: Any) -> None:
         return apps.get_model("store", model).objects.create(**values)
 
     person = add("Person", username="ada")
-    home = add("Workspace", name="Garden", root="/garden", added_at=AT)
+    workspace = add("Workspace", name="Garden", root="/garden", added_at=AT)
     conversation = add(
-        "Conversation", workspace=home, jp_id=1, origin="native", last_activity=AT, gone_at=AT,
+        "Conversation", workspace=workspace, jp_id=1, origin="native", last_activity=AT, gone_at=AT,
         length=7, accounts={"call": 3}, placed=2, unindexed=False, indexed_length=5,
     )  # fmt: skip
     add(
@@ -78,7 +78,7 @@ def fill(apps: Any) -> None:
         "Prompt", conversation=conversation, run=run, kind="run", tool_call_id="c", tool_name="n",
         shown={"content": "x"}, spent=True, asked_at=AT, decider=person,
     )  # fmt: skip
-    address = add("Address", person=person, workspace=home, url="u", delay=5, added_at=AT)
+    address = add("Address", person=person, workspace=workspace, url="u", delay=5, added_at=AT)
     add("Notice", address=address, prompt=gate, sent_at=AT)
     add("Notice", address=address, inquiry=inquiry, sent_at=AT)
     add("Showing", inquiry=inquiry, person=person, delivered_at=AT)
@@ -158,11 +158,11 @@ def test_renamed_columns_leave_no_constraint_or_index_of_the_old_name(earlier_mo
 def test_verdicts_that_escalate_reach_the_owners_after_the_upgrade(transactional_db: None):
     try:
         apps = migrate("0039_imported_approvals")
-        home = apps.get_model("store", "Workspace").objects.create(
+        workspace = apps.get_model("store", "Workspace").objects.create(
             name="Garden", root="/garden", added_at=AT
         )
         conversation = apps.get_model("store", "Conversation").objects.create(
-            workspace=home, jp_id=1, origin="native", last_activity=AT
+            workspace=workspace, jp_id=1, origin="native", last_activity=AT
         )
         tasks, reviews = (apps.get_model("store", name) for name in ("ReviewTask", "Review"))
         verdicts = {
@@ -196,17 +196,17 @@ class DeliveredQuestion:
             return apps.get_model("store", model).objects.create(**values)
 
         self.person = add("Person", username="ada")
-        home = add("Workspace", name="Garden", root="/garden", added_at=AT)
+        workspace = add("Workspace", name="Garden", root="/garden", added_at=AT)
         conversation = add(
-            "Conversation", workspace=home, jp_id=1, origin="native", last_activity=AT
+            "Conversation", workspace=workspace, jp_id=1, origin="native", last_activity=AT
         )
         self.inquiry = inquiry = add(
             "Inquiry", conversation=conversation, anchor="e-1", position=4, inquiry_id="a.b",
             source="tool", asker="vault", question={}, answer_type="boolean", state="open",
-            asked_at=AT, workspace=home,
+            asked_at=AT, workspace=workspace,
         )  # fmt: skip
         self.destination = add(
-            "NotificationDestination", person=self.person, workspace=home, url="u", delay=5
+            "NotificationDestination", person=self.person, workspace=workspace, url="u", delay=5
         )
         sign_in = add("SignIn", key_hash="h", data="", person=self.person, expires_at=AT)
         self.browser = add(

@@ -175,20 +175,20 @@ def test_sign_in_link_used_twice_at_once_signs_in_one_browser():
 
 
 def test_concurrent_removals_of_all_owners_keep_one():
-    home = making.workspace()
+    workspace = making.workspace()
     members = [
-        Membership.objects.get(person=making.person(role=Role.OWNER, workspace=home))
+        Membership.objects.get(person=making.person(role=Role.OWNER, workspace=workspace))
         for _ in range(5)
     ]
     results = at_once(5, lambda n: accounts.remove_member(members[n]))
     assert results == {"won": 4, LastOwner.__name__: 1}
-    assert Membership.objects.filter(workspace=home, role=Role.OWNER).count() == 1
+    assert Membership.objects.filter(workspace=workspace, role=Role.OWNER).count() == 1
 
 
 def test_concurrent_removals_and_deactivations_keep_one_owner():
-    home = making.workspace()
+    workspace = making.workspace()
     members = [
-        Membership.objects.get(person=making.person(role=Role.OWNER, workspace=home))
+        Membership.objects.get(person=making.person(role=Role.OWNER, workspace=workspace))
         for _ in range(6)
     ]
 
@@ -199,26 +199,26 @@ def test_concurrent_removals_and_deactivations_keep_one_owner():
             deactivation.deactivate_person(members[number].person)
 
     assert at_once(6, go) == {"won": 5, LastOwner.__name__: 1}
-    assert member_roles.list_active_owners().filter(workspace=home).count() == 1
+    assert member_roles.list_active_owners().filter(workspace=workspace).count() == 1
 
 
 def test_five_concurrent_removals_of_a_member_record_one_entry():
-    home = making.workspace()
-    making.person(role=Role.OWNER, workspace=home)
-    person = making.person(role=Role.READER, workspace=home)
+    workspace = making.workspace()
+    making.person(role=Role.OWNER, workspace=workspace)
+    person = making.person(role=Role.READER, workspace=workspace)
     members = [Membership.objects.get(person=person) for _ in range(5)]
     results = at_once(5, lambda n: accounts.remove_member(members[n]))
     assert results == {"won": 1, MembershipEnded.__name__: 4}
-    entries = LedgerEntry.objects.filter(workspace_id=home.pk)
+    entries = LedgerEntry.objects.filter(workspace_id=workspace.pk)
     assert [entry.act for entry in entries] == [Act.MEMBER_REMOVED]
 
 
 def test_conversations_begun_at_once_all_begin():
-    home, person = making.workspace(), making.person()
-    assert at_once(MANY, lambda n: conversations.create_conversation(home, str(n), person.pk)) == {
-        "won": MANY
-    }
-    assert len({conversation.jp_id for conversation in home.conversations.all()}) == MANY
+    workspace, person = making.workspace(), making.person()
+    assert at_once(
+        MANY, lambda n: conversations.create_conversation(workspace, str(n), person.pk)
+    ) == {"won": MANY}
+    assert len({conversation.jp_id for conversation in workspace.conversations.all()}) == MANY
 
 
 def close_or_answer(row: Inquiry, number: int) -> None:
@@ -304,9 +304,9 @@ def review(conversation: Conversation, auditor: Person, text: str) -> None:
 def test_redaction_replaces_a_text_whose_transaction_began_before(
     write: Callable[[Conversation, Person, str], None],
 ):
-    home = making.workspace()
-    conversation = making.mirrored_conversation(home, ChatRequest("Log in with canary-7f3a"))
-    ada = making.person("ada", Role.AUDITOR, home)
+    workspace = making.workspace()
+    conversation = making.mirrored_conversation(workspace, ChatRequest("Log in with canary-7f3a"))
+    ada = making.person("ada", Role.AUDITOR, workspace)
     add_comment(conversation, ada, "First.")
     request = RedactionRequest("", "leaked", ("canary-7f3a",), is_conversation_wide=True)
     is_written, is_redacted = Event(), Event()

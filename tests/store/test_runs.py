@@ -16,8 +16,11 @@ pytestmark = pytest.mark.django_db
 
 
 def test_the_latest_run_of_a_conversation_comes_with_who_started_it():
-    home, ada = making.workspace(), making.person("ada")
-    conversation, other_conversation = making.conversation(home), making.conversation(home)
+    workspace, ada = making.workspace(), making.person("ada")
+    conversation, other_conversation = (
+        making.conversation(workspace),
+        making.conversation(workspace),
+    )
     making.start_run(conversation)
     Run.objects.update(state=RunState.DONE)
     last = making.start_run(conversation, ada)
@@ -28,7 +31,7 @@ def test_the_latest_run_of_a_conversation_comes_with_who_started_it():
         assert newest_run is not None
         assert newest_run.started_by == ada
     assert len(captured) == 1
-    assert runs.get_newest(making.conversation(home).pk) is None
+    assert runs.get_newest(making.conversation(workspace).pk) is None
 
 
 def test_start_of_a_run_is_an_entry_of_its_starter():
@@ -53,8 +56,8 @@ def test_decision_of_an_interrupted_call_keeps_no_run_from_parking():
 def test_run_whose_journal_refuses_its_end_is_lost_and_others_recover(
     caplog: pytest.LogCaptureFixture,
 ):
-    home = making.workspace()
-    broken, other_run = (making.start_run(making.conversation(home)) for _ in range(2))
+    workspace = making.workspace()
+    broken, other_run = (making.start_run(making.conversation(workspace)) for _ in range(2))
     Run.objects.filter(pk=broken.pk).update(death_count=runs.MAX_DEATHS)
     Conversation.objects.filter(pk=broken.conversation_id).update(entry_count=0)
     leases.renew_leases([broken.pk, other_run.pk], making.HOLDER, -1)

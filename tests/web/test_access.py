@@ -37,7 +37,7 @@ def make_address(name: str, world: World, **instead: Any) -> str:
         "conversation_id": world.conversation.pk,
         "inquiry_id": world.question.pk,
         "approval_id": world.prompt.pk,
-        "workspace_id": world.home.pk,
+        "workspace_id": world.workspace.pk,
         "membership_id": world.member("reader").pk,
         "anchor": world.anchor,
         "payload": "raw",

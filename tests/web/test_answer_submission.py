@@ -141,17 +141,17 @@ async def test_a_page_whose_answer_fails_is_forgotten(
         raise RuntimeError("a fault of ours")
 
     monkeypatch.setattr(access, "authorize_answer", fail)
-    topic = publisher.make_workspace_topic(shared_world.home.pk)
+    topic = publisher.make_workspace_topic(shared_world.workspace.pk)
     async with page(shared_world, "responder") as client_page:
         await client_page.line.send_to(text_data=json.dumps({"questions": [], "inbox": True}))
         await client_page.line.receive_from(10)
         assert topic in local_bus._subscribers
-        assert await presence.is_reachable(shared_world.home.pk)
+        assert await presence.is_reachable(shared_world.workspace.pk)
         await client_page.sends(shared_world.question, "true")
         with pytest.raises(RuntimeError):
             await client_page.line.wait(10)
         assert topic not in local_bus._subscribers
-        assert not await presence.is_reachable(shared_world.home.pk)
+        assert not await presence.is_reachable(shared_world.workspace.pk)
     assert (await fresh(shared_world.question)).state == OPEN
 
 

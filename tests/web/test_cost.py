@@ -38,7 +38,7 @@ TALK = 31  # one of them counts the masks of exports
 
 def grow_list(world: World, to: int) -> None:
     for n in range(to):
-        run = making.start_run(making.conversation(world.home, f"talk {n}"))
+        run = making.start_run(making.conversation(world.workspace, f"talk {n}"))
         making.question(run)
         making.prompt(run)
 
@@ -90,10 +90,12 @@ def test_help_pages_weigh_little(world: World):
 
 
 def test_the_largest_demo_conversation_weighs_little(world: World):
-    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
-    Membership.objects.create(person=world.people["outsider"], workspace=home, role=Role.READER)
+    workspace, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    Membership.objects.create(
+        person=world.people["outsider"], workspace=workspace, role=Role.READER
+    )
     client = signed_in(world.people["outsider"])
-    conversations = Conversation.objects.filter(workspace=home)
+    conversations = Conversation.objects.filter(workspace=workspace)
     weights = {
         conversation: len(client.get(f"/conversations/{conversation.pk}").content)
         for conversation in conversations

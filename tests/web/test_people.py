@@ -22,7 +22,7 @@ def post(world: World, path: str, **data: Any) -> Any:
 
 
 def invite(world: World, **data: Any) -> Any:
-    return post(world, f"/workspaces/{world.home.pk}/people/invite", **data)
+    return post(world, f"/workspaces/{world.workspace.pk}/people/invite", **data)
 
 
 def read_link(response: Any) -> str:
@@ -37,12 +37,12 @@ def code_of(link: str, page: str) -> str:
 
 
 def roles(world: World) -> dict[str, int]:
-    memberships = Membership.objects.filter(workspace=world.home)
+    memberships = Membership.objects.filter(workspace=world.workspace)
     return dict(memberships.values_list("person__username", "role"))
 
 
 def test_the_page_lists_who_is_here_the_highest_role_first(world: World):
-    page = parse_page(world.client("owner").get(f"/workspaces/{world.home.pk}/people"))
+    page = parse_page(world.client("owner").get(f"/workspaces/{world.workspace.pk}/people"))
     names = [tag["data-member"] for tag in page if "data-member" in tag]
     assert names == ["Owner", "Auditor", "Responder", "Auditor only", "Reader"]
     selects = [tag for tag in page.find_all(name="role") if tag.parents[-2].tag == "td"]
@@ -62,7 +62,7 @@ def test_an_invitation_shows_a_link_once_and_it_works(world: World):
     assert "Eve <b>" in parse_page(visitor.get("/")).text
     person = Person.objects.get(first_name="Eve <b>")
     assert roles(world)[person.username] == Role.RESPONDER
-    page = parse_page(world.client("owner").get(f"/workspaces/{world.home.pk}/people"))
+    page = parse_page(world.client("owner").get(f"/workspaces/{world.workspace.pk}/people"))
     assert not page.find_all(**{"data-link": ""})
 
 
@@ -81,7 +81,7 @@ def test_invite_of_an_existing_and_a_new_name_answers_alike(world: World):
         assert "rival" not in roles(world)
         post(
             world,
-            f"/workspaces/{world.home.pk}/people/withdraw",
+            f"/workspaces/{world.workspace.pk}/people/withdraw",
             invitation=page.find_one(name="invitation")["value"],
         )
     assert answers[0] == answers[1]
@@ -90,7 +90,7 @@ def test_invite_of_an_existing_and_a_new_name_answers_alike(world: World):
 def test_withdraw_of_an_invitation_ends_its_link(world: World):
     code = code_of(read_link(invite(world, name="Eve", role="10")), "join")
     client = world.client("owner")
-    path = f"/workspaces/{world.home.pk}/people"
+    path = f"/workspaces/{world.workspace.pk}/people"
     invited = parse_page(client.get(path)).find_one(name="invitation")["value"]
     page = client.post(f"{path}/withdraw", {"invitation": invited}, follow=True)
     assert "Withdrew the invitation for Eve" in parse_page(page).text
@@ -133,7 +133,7 @@ def test_a_new_link_for_a_member_works(world: World):
 
 def test_sign_in_link_of_a_member_of_other_workspaces_is_refused(world: World):
     Membership.objects.create(
-        person=world.people["reader"], workspace=world.other_home, role=Role.READER
+        person=world.people["reader"], workspace=world.other_workspace, role=Role.READER
     )
     response = post(world, f"/memberships/{world.member('reader').pk}/link")
     assert response.status_code == 422
@@ -156,7 +156,7 @@ def test_people_pages_name_a_deactivated_member(world: World):
     group = make_group("Night shift", owner, person)
     deactivation.deactivate_person(person)
     client = world.client("owner")
-    page = parse_page(client.get(f"/workspaces/{world.home.pk}/people"))
+    page = parse_page(client.get(f"/workspaces/{world.workspace.pk}/people"))
     rows = {tag["data-member"]: " ".join(tag.text.split()) for tag in page if "data-member" in tag}
     assert rows["Reader"].startswith("Reader (deactivated)")
     assert [name for name, text in rows.items() if "(deactivated)" in text] == ["Reader"]
@@ -167,7 +167,7 @@ def test_people_pages_name_a_deactivated_member(world: World):
 
 
 def test_a_link_for_a_deactivated_member_is_refused(world: World):
-    member = Membership.objects.get(person=world.people["reader"], workspace=world.home)
+    member = Membership.objects.get(person=world.people["reader"], workspace=world.workspace)
     deactivation.deactivate_person(member.person)
     page = parse_page(post(world, f"/memberships/{member.pk}/link"))
     assert "Reader is deactivated" in page.find_one(role="alert").text
@@ -182,9 +182,9 @@ def test_a_role_is_changed(world: World):
 def test_page_leads_to_the_changes_of_roles_in_its_workspace(world: World):
     post(world, f"/memberships/{world.member('reader').pk}/role", role="30")
     client = world.client("owner")
-    page = parse_page(client.get(f"/workspaces/{world.home.pk}/people"))
+    page = parse_page(client.get(f"/workspaces/{world.workspace.pk}/people"))
     (link,) = [tag["href"] for tag in page if tag.tag == "a" and tag.text == "Role history"]
-    assert link == f"/audit/decisions?kind=rights&workspace={world.home.pk}"
+    assert link == f"/audit/decisions?kind=rights&workspace={world.workspace.pk}"
     (row,) = [tag for tag in parse_page(client.get(link)) if "data-decision" in tag]
     assert "Role changed" in row.text
 
@@ -208,7 +208,7 @@ def test_the_last_owner_stays(world: World, action: str, data: dict[str, str]):
 
 @pytest.mark.parametrize(("action", "data"), [("role", {"role": "10"}), ("remove", {})])
 def test_owner_can_leave_when_another_owner_stays(world: World, action: str, data: dict[str, str]):
-    making.person("second", Role.OWNER, world.home)
+    making.person("second", Role.OWNER, world.workspace)
     post(world, f"/memberships/{world.member('owner').pk}/{action}", **data)
     assert roles(world).get("owner", 0) < Role.OWNER
 
@@ -250,7 +250,7 @@ def test_people_page_shows_the_refusal_after_the_redirect(world: World):
 def test_owner_who_ceases_to_be_one_lands_on_the_settings(
     world: World, action: str, data: dict[str, str]
 ):
-    person = making.person("second", Role.OWNER, world.home)
+    person = making.person("second", Role.OWNER, world.workspace)
     member = Membership.objects.get(person=person)
     response = signed_in(person).post(f"/memberships/{member.pk}/{action}", data, follow=True)
     assert response.status_code == 200
@@ -261,23 +261,23 @@ def test_owner_who_ceases_to_be_one_lands_on_the_settings(
 @pytest.mark.parametrize("writing", ["", "novel", "OFF"])
 def test_unknown_write_policy_is_refused(world: World, writing: str):
     client = world.client("owner")
-    address = f"/workspaces/{world.home.pk}/writing"
+    address = f"/workspaces/{world.workspace.pk}/writing"
     page = parse_page(client.post(address, {"writing": writing}, follow=True))
     assert "Choose one of the options" in page.text
 
 
 def test_writing_can_be_turned_off(world: World):
     client = world.client("owner")
-    address = f"/workspaces/{world.home.pk}/writing"
+    address = f"/workspaces/{world.workspace.pk}/writing"
     page = parse_page(client.post(address, {"writing": "off"}, follow=True))
-    assert f"Write conversations to {world.home.root}: No." in page.text
-    world.home.refresh_from_db()
-    assert world.home.writing == "off"
+    assert f"Write conversations to {world.workspace.root}: No." in page.text
+    world.workspace.refresh_from_db()
+    assert world.workspace.writing == "off"
 
 
 def test_owner_stops_following_and_settings_say_so(world: World):
     client = world.client("owner")
-    address = f"/workspaces/{world.home.pk}/following"
+    address = f"/workspaces/{world.workspace.pk}/following"
     page = parse_page(client.post(address, {"following": "stop"}, follow=True))
     assert "is no longer followed" in page.text
     assert "Follow again" in page.text
@@ -289,11 +289,11 @@ def test_owner_stops_following_and_settings_say_so(world: World):
 
 def test_choice_of_following_that_is_none_is_refused(world: World):
     client = world.client("owner")
-    address = f"/workspaces/{world.home.pk}/following"
+    address = f"/workspaces/{world.workspace.pk}/following"
     page = parse_page(client.post(address, {"following": "pause"}, follow=True))
     assert "Choose one of the options" in page.text
-    world.home.refresh_from_db()
-    assert world.home.is_followed
+    world.workspace.refresh_from_db()
+    assert world.workspace.is_followed
 
 
 def test_copies_of_another_id_are_confirmed_by_an_owner(
@@ -303,19 +303,19 @@ def test_copies_of_another_id_are_confirmed_by_an_owner(
     (tmp_path / "data" / "workspace" / "garden-ab1z9").mkdir(parents=True)
     (tmp_path / "garden" / ".jp").mkdir(parents=True)
     (tmp_path / "garden" / ".jp" / ".id").write_text("ab1z9")
-    Workspace.objects.filter(pk=world.home.pk).update(root=str(tmp_path / "garden"))
-    path = f"/workspaces/{world.home.pk}/people"
+    Workspace.objects.filter(pk=world.workspace.pk).update(root=str(tmp_path / "garden"))
+    path = f"/workspaces/{world.workspace.pk}/people"
     page = parse_page(world.client("owner").get(path))
     assert page.find_one(name="jp_id")["value"] == "ab1z9"
     response = world.client("owner").post(
-        f"/workspaces/{world.home.pk}/copies", {"jp_id": "ab1z9"}, follow=True
+        f"/workspaces/{world.workspace.pk}/copies", {"jp_id": "ab1z9"}, follow=True
     )
     assert "now reads the user-local copies" in parse_page(response).text
     assert not parse_page(response).find_all(name="jp_id")
-    assert Workspace.objects.get(pk=world.home.pk).copies_id == "ab1z9"
+    assert Workspace.objects.get(pk=world.workspace.pk).copies_id == "ab1z9"
     entry = LedgerEntry.objects.get(act=Act.SETTING_CHANGED)
-    assert (entry.person_id, entry.workspace_id) == (world.people["owner"].pk, world.home.pk)
+    assert (entry.person_id, entry.workspace_id) == (world.people["owner"].pk, world.workspace.pk)
     second_response = world.client("owner").post(
-        f"/workspaces/{world.home.pk}/copies", {"jp_id": "ab1z9"}, follow=True
+        f"/workspaces/{world.workspace.pk}/copies", {"jp_id": "ab1z9"}, follow=True
     )
     assert "There is nothing to confirm" in parse_page(second_response).text

@@ -261,8 +261,10 @@ def test_questions_page_lists_open_questions_oldest_first(world: World):
 
 def test_the_list_can_be_narrowed_to_a_workspace(world: World):
     responder = world.people["responder"]
-    Membership.objects.create(person=responder, workspace=world.other_home, role=Role.RESPONDER)
-    other_run = making.start_run(making.conversation(world.other_home, "Their talk"))
+    Membership.objects.create(
+        person=responder, workspace=world.other_workspace, role=Role.RESPONDER
+    )
+    other_run = making.start_run(making.conversation(world.other_workspace, "Their talk"))
     other_row = making.question(other_run, Text(), "Whose?")
     client = world.client("responder")
 
@@ -275,7 +277,7 @@ def test_the_list_can_be_narrowed_to_a_workspace(world: World):
     own_id, other_id = f"question-{world.question.pk}", f"question-{other_row.pk}"
     chips = ["All 2", "Elsewhere 1", "Garden 1"]
     assert show("") == ([own_id, other_id], chips, None)
-    elsewhere = world.other_home.pk
+    elsewhere = world.other_workspace.pk
     assert show(f"?workspace={elsewhere}") == ([other_id], chips, str(elsewhere))
     making.settle(other_row, Cancelled(CancellationReason.LOST))
     chips = ["All 1", "Elsewhere 0", "Garden 1"]
@@ -285,7 +287,7 @@ def test_the_list_can_be_narrowed_to_a_workspace(world: World):
 
 
 def test_a_card_shows_the_last_messages_before_its_question_and_the_call(world: World):
-    conversation = making.conversation(world.home, "Long")
+    conversation = making.conversation(world.workspace, "Long")
     run = making.start_run(conversation)
     kinds: list[EventKind] = [
         ChatRequest("First"),

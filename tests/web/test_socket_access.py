@@ -86,7 +86,7 @@ async def test_answer_over_the_socket_is_taken_as_the_role_allows(
 
 def list_reads(world: World) -> list[read_log.ReadRecord]:
     """Return the live reads of a world that wait to be written, and forget them."""
-    place = Place(world.home.pk, world.conversation.pk)
+    place = Place(world.workspace.pk, world.conversation.pk)
     reads = [read for read in read_log._gathered_reads.elements() if read.place == place]
     read_log._gathered_reads.clear()
     return reads

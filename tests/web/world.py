@@ -32,11 +32,16 @@ class World:
     """Rows that a page can be asked for."""
 
     def __init__(self) -> None:
-        self.home, self.other_home = making.workspace("Garden"), making.workspace("Elsewhere")
-        self.people = {name: making.person(name, role, self.home) for name, role in MEMBERS.items()}
+        self.workspace, self.other_workspace = (
+            making.workspace("Garden"),
+            making.workspace("Elsewhere"),
+        )
+        self.people = {
+            name: making.person(name, role, self.workspace) for name, role in MEMBERS.items()
+        }
         self.people["outsider"] = making.person("outsider")
-        self.people["rival"] = making.person("rival", Role.OWNER, self.other_home)
-        self.conversation = making.conversation(self.home, "A talk", self.people["owner"])
+        self.people["rival"] = making.person("rival", Role.OWNER, self.other_workspace)
+        self.conversation = making.conversation(self.workspace, "A talk", self.people["owner"])
         self.run = making.start_run(self.conversation, self.people["owner"])
         self.question = making.question(self.run)
         self.anchor = self.question.anchor
@@ -54,7 +59,7 @@ class World:
         """A suspected secret of another conversation; it is there for those alone who ask."""
         if self._suggestion is None:
             request = ChatRequest(f"Log in with {SECRET}, please")
-            making.mirrored_conversation(self.home, request)
+            making.mirrored_conversation(self.workspace, request)
             while scanner.scan_next() is not None:
                 pass
             self._suggestion = SuspectedSecret.objects.get()
@@ -65,7 +70,7 @@ class World:
         """A group with a role in the workspace; it is there for those alone who ask."""
         group, is_new = Group.objects.get_or_create(name="Night shift")
         if is_new:
-            GroupRole.objects.create(group=group, workspace=self.home, role=Role.READER)
+            GroupRole.objects.create(group=group, workspace=self.workspace, role=Role.READER)
         return group
 
     def join_elsewhere(self, name: str) -> list[str]:
@@ -73,12 +78,12 @@ class World:
         rival = self.people["rival"]
         actor = Actor.from_person(rival)
         group = groups.create_group("Day shift", rival)
-        groups.give_role(group, self.other_home, Role.READER, actor)
+        groups.give_role(group, self.other_workspace, Role.READER, actor)
         group_members.add_person(group, self.people[name], actor)
         return group_members.accept_group(group.members.get(), self.people[name])
 
     def member(self, name: str) -> Membership:
-        return Membership.objects.get(person=self.people[name], workspace=self.home)
+        return Membership.objects.get(person=self.people[name], workspace=self.workspace)
 
     def client(self, name: str) -> Client:
         return Client() if name == "anonymous" else signed_in(self.people[name])

@@ -27,8 +27,8 @@ from jpweb.stream.inquiry import CancellationReason  # noqa: E402  needs Django 
 
 
 def begin_run(prompts: list[tuple[str, dict[str, Any]]]) -> list[int]:
-    owner, home = accounts.get_or_create_owner(), Workspace.objects.get(name="Demo")
-    conversation = conversations.create_conversation(home, "Seeded", owner.pk)
+    owner, workspace = accounts.get_or_create_owner(), Workspace.objects.get(name="Demo")
+    conversation = conversations.create_conversation(workspace, "Seeded", owner.pk)
     with transaction.atomic():
         run = leases.acquire_lease(
             runs.start_run(conversation.pk, owner.pk, "scripted").pk, "elsewhere", 3600

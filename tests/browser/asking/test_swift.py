@@ -321,8 +321,8 @@ def test_card_shows_that_its_person_may_no_longer_answer(conversation: WiredConv
     find_card(ada, TEXT).get_by_label("Answer").fill("mine")
     find_card(ada, TEXT).get_by_role("button", name="Answer").click()
     expect(ada.get_by_text("Sending…")).to_be_visible()
-    home = conversation.visit.home.workspaces()["Demo"]
-    people = f"/workspaces/{home}/people"
+    workspace = conversation.visit.home.workspaces()["Demo"]
+    people = f"/workspaces/{workspace}/people"
     row = re.search(
         rf"{name}.*?/memberships/(\d+)/remove",
         conversation.visit.home.owner.get(people).text,

@@ -21,7 +21,7 @@ from tests.browser.pages import (
 )
 from tests.installing.package import build_package, install_wheel
 from tests.machine.browsing import Pages
-from tests.machine.household import Team
+from tests.machine.local_cluster import Team
 from tests.machine.ports import free_port, wait_until
 from tests.machine.serving import Server
 from tests.machine.templates import inherit_environment

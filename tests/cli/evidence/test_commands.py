@@ -51,10 +51,10 @@ def test_missing_file_is_named(tmp_path: Path, command: str):
 
 
 def test_import_evidence_says_where_the_conversations_are(bundle: Path):
-    home = making.workspace("Target")
+    workspace = making.workspace("Target")
     output = run("import_evidence", bundle, "--workspace", "Target")
     assert "Imported into Target, read-only: 1 conversations." in output
-    assert Conversation.objects.filter(workspace=home).count() == 1
+    assert Conversation.objects.filter(workspace=workspace).count() == 1
 
 
 @pytest.mark.parametrize("command", ["verify_evidence", "import_evidence"])

@@ -88,9 +88,11 @@ def list_visible(who: Person) -> list[str]:
 
 @pytest.mark.django_db(transaction=True)
 def test_backup_and_purge_are_entries_that_auditors_see(tmp_path: Path):
-    home = making.workspace()
-    auditors = [making.person(role.name, role, home) for role in Role.list_including(Role.AUDITOR)]
-    others = [making.person("reader", Role.READER, home), making.person("outsider")]
+    workspace = making.workspace()
+    auditors = [
+        making.person(role.name, role, workspace) for role in Role.list_including(Role.AUDITOR)
+    ]
+    others = [making.person("reader", Role.READER, workspace), making.person("outsider")]
     call_command("backup", str(tmp_path / "backup"), stdout=io.StringIO(), stderr=io.StringIO())
     record_act(Act.PURGED, SYSTEM, Place(), sequences="1-2")
     record_act(Act.RESTORED, OPERATOR, Place(), file="backup", rows=7)

@@ -184,7 +184,7 @@ def _serve_askers(bench: BenchRun, progress: Progress) -> Iterator[_Server]:
 
 def _prepare(size: Size) -> tuple[str, list[int], list[tuple[str, int, int]], str]:
     """Make who answers, the conversations that ask them, and the others with their questions."""
-    home = making.workspace()
+    workspace = making.workspace()
     places = [making.workspace() for _ in range(min(size.other_workspaces, size.other_pages))]
     people = [making.person("", Role.RESPONDER, place) for place in places]
     cookies = {place.pk: make_cookie(person) for place, person in zip(places, people, strict=True)}
@@ -195,9 +195,9 @@ def _prepare(size: Size) -> tuple[str, list[int], list[tuple[str, int, int]], st
     copy_conversation(source, range(1, size.other_pages), [place.pk for place in places])
     rows = Inquiry.objects.values_list("conversation__workspace_id", "conversation_id", "pk")
     pages = [(cookies[place], conversation, question) for place, conversation, question in rows]
-    ada = making.person("ada", Role.RESPONDER, home)
+    ada = making.person("ada", Role.RESPONDER, workspace)
     conversation_count = BENCHMARKS_THAT_ASK * (1 + size.asking_conversations)
-    conversations = [making.conversation(home, starter=ada) for _ in range(conversation_count)]
+    conversations = [making.conversation(workspace, starter=ada) for _ in range(conversation_count)]
     facts = conversation_updates.make_metadata_key(
         conversations[0]
     )  # those of all: they have the same title

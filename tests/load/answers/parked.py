@@ -121,31 +121,35 @@ class AnsweringBrowser:
         return seconds
 
 
-def make_parked_database(path: Path, many: int, homes: int) -> tuple[str, list[int]]:
-    """Make parked runs in a database that is empty; ``homes``: in so many workspaces, or in one.
+def make_parked_database(path: Path, many: int, workspace_count: int) -> tuple[str, list[int]]:
+    """Make parked runs in a database that is empty, in so many workspaces or in one.
 
     They are indexed and searched for secrets, as on a server that has run for a while.
 
     Returns the sign-in of who may answer those of the first workspace, and its conversations.
     """
     with use_database(path):
-        home = making.workspace()
-        person = making.person("ada", Role.RESPONDER, home)
-        conversation = park_run(home, person)
+        workspace = making.workspace()
+        person = making.person("ada", Role.RESPONDER, workspace)
+        conversation = park_run(workspace, person)
         index_and_scan(conversation)
-        copy_conversation(conversation, range(1, OWN), [home.pk])
+        copy_conversation(conversation, range(1, OWN), [workspace.pk])
         conversation_ids = list(Conversation.objects.values_list("pk", flat=True))
-        places = [home.pk] if homes == 1 else [making.workspace().pk for _ in range(homes)]
+        places = (
+            [workspace.pk]
+            if workspace_count == 1
+            else [making.workspace().pk for _ in range(workspace_count)]
+        )
         copy_conversation(conversation, range(OWN, OWN + many), places)
         Membership.objects.bulk_create(
             Membership(person=person, workspace_id=place, role=Role.RESPONDER)
-            for place, person in zip(places, _people(homes), strict=True)
-            if homes > 1
+            for place, person in zip(places, _people(workspace_count), strict=True)
+            if workspace_count > 1
         )
         return make_cookie(person), conversation_ids
 
 
-def park_run(home: Workspace, person: Person) -> int:
+def park_run(workspace: Workspace, person: Person) -> int:
     """Make a run that is parked over one question of the assistant; return its conversation."""
     outcome = async_to_sync(AskUser().execute)(_ARGUMENTS, {})
     assert isinstance(outcome, NeedsInput)
@@ -154,7 +158,7 @@ def park_run(home: Workspace, person: Person) -> int:
     request = InquiryRequest(
         f"{_CALL}.{question.id}.1", AskUser().inquiry_source(""), question.to_inquiry_question()
     )
-    conversation = conversations.create_conversation(home, "A talk that waits", person.pk)
+    conversation = conversations.create_conversation(workspace, "A talk that waits", person.pk)
     opening_events = make_opening_events(
         '/call ask_user {"question": "Go on?"}', person.display_name, get_utc_now()
     )
@@ -249,13 +253,15 @@ class Places:
 def _prepare_places(bench: BenchRun, progress: Progress) -> Iterator[Places]:
     """Make both installations; each serves only while it is measured."""
     progress(0, 1)
-    homes = bench.size.parked_workspaces
-    yield Places(*(_make_place(bench, many, homes) for many in (bench.size.parked_runs, FEW)))
+    workspace_count = bench.size.parked_workspaces
+    yield Places(
+        *(_make_place(bench, many, workspace_count) for many in (bench.size.parked_runs, FEW))
+    )
 
 
-def _make_place(bench: BenchRun, many: int, homes: int) -> ParkedInstallation:
+def _make_place(bench: BenchRun, many: int, workspace_count: int) -> ParkedInstallation:
     path = bench.make_database()
-    signed_in, conversation_ids = make_parked_database(path, many, homes)
+    signed_in, conversation_ids = make_parked_database(path, many, workspace_count)
     variables = {"JPWEB_SCRIPT_PACE_SECONDS": "0", "JPWEB_SECRET_KEY": settings.SECRET_KEY}
     place = ParkedInstallation(Server(path.parent, settings=variables), signed_in, conversation_ids)
     if bench.size.warm_up_rounds:

@@ -40,9 +40,9 @@ def test_copied_conversation_has_the_rows_of_one_made_by_jpweb(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parked, "get_utc_now", lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
-    home, other_workspace = making.workspace(), making.workspace()
-    person = making.person("ada", Role.RESPONDER, home)
-    source = parked.park_run(home, person)
+    workspace, other_workspace = making.workspace(), making.workspace()
+    person = making.person("ada", Role.RESPONDER, workspace)
+    source = parked.park_run(workspace, person)
     parked.index_and_scan(source)
 
     parked.copy_conversation(source, range(1, 8), [other_workspace.pk])

@@ -24,7 +24,7 @@ from tests.store import making
 #: Inquiries that the many are compared with.
 FEW = 1000
 ROUNDS = 9
-HOMES = 5
+WORKSPACE_COUNT = 5
 CONVERSATIONS = 100
 #: Filters, orders and both; each is opened, and then the page that follows, where there is one.
 #: Among the few, too, each of them fills a page, or finds nothing.
@@ -44,8 +44,8 @@ SELECT {values} FROM numbers, store_inquiry AS first WHERE first.id = {first}
 """
 _VALUES = {
     "conversation_id": "CASE n % 3 WHEN 0 THEN 1 ELSE 1 + n * 7919 % {conversations} END",
-    "workspace_id": "{first_home} + CASE n % 3 WHEN 0 THEN 0"
-    " ELSE n * 7919 % {conversations} % {homes} END",
+    "workspace_id": "{first_workspace_id} + CASE n % 3 WHEN 0 THEN 0"
+    " ELSE n * 7919 % {conversations} % {workspace_count} END",
     "anchor": "'e-' || n",
     "position": "n",
     "inquiry_id": "'call_' || n || '.go.1'",
@@ -119,13 +119,15 @@ def _time_page(client: Client, query: str) -> tuple[float, str]:
 
 
 def _fill(count: int) -> Person:
-    homes = [making.workspace(f"Workspace {n}") for n in range(HOMES)]
+    workspaces = [making.workspace(f"Workspace {n}") for n in range(WORKSPACE_COUNT)]
     auditor = making.person("auditor")
     Membership.objects.bulk_create(
-        Membership(person=auditor, workspace=home, role=Role.AUDITOR, direct_role=Role.AUDITOR)
-        for home in homes
+        Membership(person=auditor, workspace=workspace, role=Role.AUDITOR, direct_role=Role.AUDITOR)
+        for workspace in workspaces
     )
-    conversations = [making.conversation(homes[n % HOMES]) for n in range(CONVERSATIONS)]
+    conversations = [
+        making.conversation(workspaces[n % WORKSPACE_COUNT]) for n in range(CONVERSATIONS)
+    ]
     question = making.question(making.start_run(conversations[0]))
     columns = [
         column for field in Inquiry._meta.concrete_fields if (column := str(field.column)) != "id"
@@ -133,8 +135,8 @@ def _fill(count: int) -> Person:
     expressions = {
         column: text.format(
             conversations=CONVERSATIONS,
-            first_home=homes[0].pk,
-            homes=HOMES,
+            first_workspace_id=workspaces[0].pk,
+            workspace_count=WORKSPACE_COUNT,
             step=max(_SECONDS // count, 1),
         )
         for column, text in _VALUES.items()

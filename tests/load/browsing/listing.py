@@ -20,7 +20,7 @@ from tests.store import making
 
 #: Conversations that the many are compared with, and the workspaces that they are in.
 FEW = 1000
-HOMES = 20
+WORKSPACE_COUNT = 20
 ROUNDS = 15
 #: Of few and of many, so many are pinned; every so many stands in the first workspace.
 PINNED, FIRST = 100, 4
@@ -75,24 +75,24 @@ def _walked(client: Client, page: str, parts: int) -> Iterator[float]:
 
 
 def _filled(count: int, progress: Progress) -> list[Person]:
-    homes = [making.workspace(f"Workspace {n}") for n in range(HOMES)]
+    workspaces = [making.workspace(f"Workspace {n}") for n in range(WORKSPACE_COUNT)]
     everywhere, somewhere = making.person("everywhere"), making.person("somewhere")
     Membership.objects.bulk_create(
-        Membership(person=person, workspace=home, role=Role.RESPONDER)
-        for person, workspaces in ((everywhere, homes), (somewhere, homes[:1]))
-        for home in workspaces
+        Membership(person=person, workspace=workspace, role=Role.RESPONDER)
+        for person, member_workspaces in ((everywhere, workspaces), (somewhere, workspaces[:1]))
+        for workspace in member_workspaces
     )
     for first in range(0, count, _BATCH):
         progress(first, count)
         numbers = range(first, min(first + _BATCH, count))
-        Conversation.objects.bulk_create(_row(homes, number) for number in numbers)
+        Conversation.objects.bulk_create(_row(workspaces, number) for number in numbers)
     return [everywhere, somewhere]
 
 
-def _row(homes: list[Workspace], number: int) -> Conversation:
+def _row(workspaces: list[Workspace], number: int) -> Conversation:
     at = _START + timedelta(seconds=number)
     return Conversation(
-        workspace=homes[number % HOMES if number % FIRST else 0],
+        workspace=workspaces[number % WORKSPACE_COUNT if number % FIRST else 0],
         jp_id=number,
         origin=Origin.NATIVE if number % (2 * FIRST) < FIRST else Origin.MIRRORED,
         title=f"Talk {number} about one thing and another",

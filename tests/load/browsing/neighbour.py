@@ -139,13 +139,13 @@ def _serve_both(bench: BenchRun, progress: Progress) -> Iterator[_BusyServer]:
 
 def _fill_database(size: Size) -> tuple[str, str, str, dict[str, object]]:
     """Make both people; return the neighbour's page, both sign-ins, and the auditor's hello."""
-    home = making.workspace("Neighbour's")
-    neighbour = making.person("neighbour", Role.READER, home)
-    page = f"/conversations/{import_conversation(home, READ_EVENTS).pk}"
-    workspace = making.workspace("Auditor's")
-    auditor = making.person("auditor", Role.OWNER, workspace)
-    conversation = park_run(workspace, auditor)
-    _copy_inquiries(workspace, size.reviewed_inquiries)
+    workspace = making.workspace("Neighbour's")
+    neighbour = making.person("neighbour", Role.READER, workspace)
+    page = f"/conversations/{import_conversation(workspace, READ_EVENTS).pk}"
+    audited_workspace = making.workspace("Auditor's")
+    auditor = making.person("auditor", Role.OWNER, audited_workspace)
+    conversation = park_run(audited_workspace, auditor)
+    _copy_inquiries(audited_workspace, size.reviewed_inquiries)
     cards = Inquiry.objects.filter(conversation_id=conversation).values_list("pk", flat=True)
     card_ids = list(cards[: size.named_cards])
     while indexer.index_next() is not None:  # as a server has done long since

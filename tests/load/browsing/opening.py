@@ -36,10 +36,13 @@ def _prepared(many: int, progress: Progress) -> list[tuple[Client, str]]:
     visits = []
     for step, events in enumerate((many, FEW)):
         progress(step, 2)
-        home = making.workspace(f"{events} events")
-        conversation = import_conversation(home, events)
+        workspace = making.workspace(f"{events} events")
+        conversation = import_conversation(workspace, events)
         visits.append(
-            (_signed_in(making.person(f"reader{events}", Role.READER, home)), _path(conversation))
+            (
+                _signed_in(making.person(f"reader{events}", Role.READER, workspace)),
+                _path(conversation),
+            )
         )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")

@@ -121,12 +121,12 @@ def _list_bare(bare: sqlite3.Connection, word: str) -> list[tuple[int, int]]:
 
 def _fill(chance: random.Random, vocabulary: Sequence[str], total: int, progress: Progress) -> int:
     """Write the passages, then their index at one go; returns the key of who may read all."""
-    home = making.workspace()
-    person = making.person("reader", Role.READER, home)
+    workspace = making.workspace()
+    person = making.person("reader", Role.READER, workspace)
     conversations = [
         Conversation(
-            workspace=home, jp_id=n, origin="mirrored", title=f"Talk {n}", needs_indexing=False,
-            last_activity=BEGIN,
+            workspace=workspace, jp_id=n, origin="mirrored", title=f"Talk {n}",
+            needs_indexing=False, last_activity=BEGIN,
         )
         for n in range(1, -(-total // EVENTS) + 1)
     ]  # fmt: skip
@@ -134,7 +134,7 @@ def _fill(chance: random.Random, vocabulary: Sequence[str], total: int, progress
         conversation.pk
         for conversation in Conversation.objects.bulk_create(conversations, batch_size=5000)
     ]
-    rows = _rows(chance, vocabulary, conversation_keys, filter_terms.workspace_term(home.pk))
+    rows = _rows(chance, vocabulary, conversation_keys, filter_terms.workspace_term(workspace.pk))
     with connection.cursor() as cursor:
         cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
         triggers = [row for row in cursor.fetchall() if row[0].startswith(Passage.TABLE)]

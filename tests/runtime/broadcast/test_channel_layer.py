@@ -322,17 +322,17 @@ async def test_change_without_a_signal_is_published_at_the_next_poll(
     run = await run_in_db_thread(making.start_run, scene.conversation, scene.ada)
     async with (
         subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as conversation,
-        subscribe(publisher.make_workspace_topic(scene.home.pk)) as home,
+        subscribe(publisher.make_workspace_topic(scene.workspace.pk)) as workspace,
         reading(),
     ):
         await until(lambda: len(look_counts) > 1)  # the first look has ended, which tells everybody
-        for hear in (conversation, home):
+        for hear in (conversation, workspace):
             hear.take_all()
         await until(lambda: len(look_counts) > 4)
-        assert (conversation.take_all(), home.take_all()) == ([], []), "nothing changed"
+        assert (conversation.take_all(), workspace.take_all()) == ([], []), "nothing changed"
         await run_in_db_thread(making.question, run)
         assert await conversation() == {"kind": "conversation"}
-        assert await home() == {"kind": "questions"}
+        assert await workspace() == {"kind": "questions"}
         await run_in_db_thread(Run.objects.filter(pk=run.pk).update, state=RunState.FAILED)
         assert await conversation() == {"kind": "conversation"}
         await run_in_db_thread(
@@ -348,13 +348,16 @@ async def test_changes_are_published_by_polling_during_a_redis_outage(
     use_redis_layer(f"redis://127.0.0.1:{free_port()}/0")
     look_counts = count_looks(monkeypatch)
     run = await run_in_db_thread(making.start_run, scene.conversation, scene.ada)
-    async with subscribe(publisher.make_workspace_topic(scene.home.pk)) as home, receiving():
-        assert await home() == {"kind": "questions"}, "the first look tells everybody"
+    async with (
+        subscribe(publisher.make_workspace_topic(scene.workspace.pk)) as workspace,
+        receiving(),
+    ):
+        assert await workspace() == {"kind": "questions"}, "the first look tells everybody"
         await until(lambda: len(look_counts) > 6)
         assert channel_layer._outage_log.started_at is not None
-        assert home.take_all() == [], "what was seen is known after the reader has begun again"
+        assert workspace.take_all() == [], "what was seen is known after the reader has begun again"
         await run_in_db_thread(making.question, run)
-        assert await home() == {"kind": "questions"}
+        assert await workspace() == {"kind": "questions"}
 
 
 async def test_receiver_ends_though_the_layer_swallows_the_cancellation(

@@ -12,18 +12,18 @@ async def test_a_signal_reaches_those_who_look_at_its_thing_alone():
     async with (
         subscribe(publisher.make_conversation_topic(7)) as seven,
         subscribe(publisher.make_conversation_topic(8)) as eight,
-        subscribe(publisher.make_workspace_topic(7)) as home,
+        subscribe(publisher.make_workspace_topic(7)) as workspace,
         subscribe(publisher.make_session_topic("key")) as session,
     ):
         await publisher.publish_conversation_changed(7)
         assert await seven() == {"kind": "conversation"}
         await publisher.publish_questions_changed(7)
-        assert await home() == {"kind": "questions"}
+        assert await workspace() == {"kind": "questions"}
         await publisher.publish_partial_text(7, "message", "Te")
         assert await seven() == {"kind": "partial", "variant": "message", "text": "Te"}
         await publisher.publish_signed_out(["key"])
         assert await session() == {"kind": "session"}
-        for hear in (seven, eight, home, session):
+        for hear in (seven, eight, workspace, session):
             assert hear.take_all() == []
 
 
@@ -79,14 +79,14 @@ async def test_resync_signals_a_change_to_all_subscribers():
     local_bus.add_subscriber(local_bus.make_kind_topic(local_bus.RESYNC), signals.append)
     async with (
         subscribe(publisher.make_conversation_topic(7)) as seven,
-        subscribe(publisher.make_workspace_topic(9)) as home,
+        subscribe(publisher.make_workspace_topic(9)) as workspace,
         subscribe(publisher.make_session_topic("key")) as session,
     ):
         assert local_bus.list_watched_keys("conversation") == {7}
         assert local_bus.list_watched_keys("workspace") == {9}
         local_bus.resync_all()
         assert await seven() == {"kind": "conversation"}
-        assert await home() == {"kind": "questions"}
+        assert await workspace() == {"kind": "questions"}
         assert session.take_all() == []
     assert signals == [{"kind": "resync"}]
 

@@ -54,22 +54,22 @@ def append_elements(conversation: Conversation, *kinds: Any) -> None:
     journal.append_events(conversation.pk, [making.event(kind) for kind in kinds])
 
 
-def mirror_stored(home: Workspace, base: bytes, *kinds: Any) -> Conversation:
+def mirror_stored(workspace: Workspace, base: bytes, *kinds: Any) -> Conversation:
     """Return the mirrored conversation of a folder with this base configuration."""
     folder = making.write_folder(
-        Path(home.root), "17000000000-stored", [make_element(kind) for kind in kinds]
+        Path(workspace.root), "17000000000-stored", [make_element(kind) for kind in kinds]
     )
     (folder / "base_config.json").write_bytes(base)
-    mirror.mirror_workspace(Path(home.root))
-    return Conversation.objects.get(workspace=home, jp_id=17000000000)
+    mirror.mirror_workspace(Path(workspace.root))
+    return Conversation.objects.get(workspace=workspace, jp_id=17000000000)
 
 
 @pytest.fixture
-def conversation(home: Workspace, monkeypatch: pytest.MonkeyPatch) -> Conversation:
+def conversation(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Conversation:
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, "a-key")  # without one no turn starts
-    write_config(home, FILES)
-    conversation: Conversation = making.conversation(home)
+    write_config(workspace, FILES)
+    conversation: Conversation = making.conversation(workspace)
     return conversation
 
 
@@ -96,21 +96,21 @@ def test_a_conversation_without_changes_follows_the_files(conversation: Conversa
 
 
 def test_parameters_without_a_model_are_those_of_the_installations_model(
-    conversation: Conversation, home: Workspace, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(settings, "PROVIDER", "openai")
     monkeypatch.setattr(settings, "MODEL", "of-all")
-    write_config(home, "assistant.model.parameters.temperature = 0")
+    write_config(workspace, "assistant.model.parameters.temperature = 0")
     assert wiring.get_turn_model(conversation) == ModelConfig(
         "openai", "of-all", {"temperature": 0}
     )
 
 
 def test_workspace_overrides_precede_the_stored_conversation_config(
-    conversation: Conversation, home: Workspace
+    conversation: Conversation, workspace: Workspace
 ):
     append_elements(conversation, make_model_delta("m-2"))
-    save_overrides(home, '[assistant.model]\nid = "openai/chosen"')
+    save_overrides(workspace, '[assistant.model]\nid = "openai/chosen"')
     conversation.workspace.refresh_from_db()
     assert name_model(load_conversation_config(conversation).configuration) == "openai/chosen"
 
@@ -125,13 +125,13 @@ def test_workspace_overrides_precede_the_stored_conversation_config(
 )
 def test_a_stored_command_or_gate_runs_only_as_an_owner_trusted_it(
     conversation: Conversation,
-    home: Workspace,
+    workspace: Workspace,
     ada: Person,
     change: dict[str, Any],
     availability: Any,
 ):
-    write_config(home, LOCAL)
-    trust_all(home, ada)
+    write_config(workspace, LOCAL)
+    trust_all(workspace, ada)
     append_elements(conversation, ConfigDelta({"conversation": {"tools": {"t": change}}}))
     assert get_availability(load_conversation_config(conversation), "t") is availability
 
@@ -151,11 +151,11 @@ def test_a_stored_value_that_cannot_be_used_refuses_the_turn_and_is_named(
         wiring.get_turn_model(conversation)
 
 
-def test_a_mirrored_conversation_has_its_base_and_each_change_by_its_turn(home: Workspace):
-    write_config(home, FILES)
+def test_a_mirrored_conversation_has_its_base_and_each_change_by_its_turn(workspace: Workspace):
+    write_config(workspace, FILES)
     base = {"assistant": {"model": {"id": {"provider": "google", "name": "b"}}}}
     conversation = mirror_stored(
-        home, json.dumps(base).encode(), TurnStart(), ChatRequest("Hi"),
+        workspace, json.dumps(base).encode(), TurnStart(), ChatRequest("Hi"),
         make_model_delta("m-2"), TurnStart(), ChatRequest("On"), make_model_delta("m-3"),
     )  # fmt: skip
     history = read_config_history(conversation)
@@ -193,18 +193,18 @@ def paused_collector() -> Iterator[None]:
     ],
 )
 def test_a_base_that_cannot_be_read_is_a_problem_and_the_files_count(
-    home: Workspace, base: bytes, problem: str
+    workspace: Workspace, base: bytes, problem: str
 ):
-    write_config(home, FILES)
-    history = read_config_history(mirror_stored(home, base, TurnStart()))
+    write_config(workspace, FILES)
+    history = read_config_history(mirror_stored(workspace, base, TurnStart()))
     assert [line.startswith(problem) for line in history.problems] == [True], history.problems
     assert name_model(history.steps[-1].config.configuration) == "openai/from-the-file"
 
 
 def test_the_smallest_base_that_jpweb_writes_decides_nothing(
-    conversation: Conversation, home: Workspace
+    conversation: Conversation, workspace: Workspace
 ):
-    folder = making.write_folder(Path(home.root), str(conversation.jp_id), [])
+    folder = making.write_folder(Path(workspace.root), str(conversation.jp_id), [])
     (folder / "base_config.json").write_text(
         '{"assistant": {"model": {"id": {"provider": "anthropic", "name": "x"}}}}'
     )
@@ -225,13 +225,13 @@ def test_config_history_reports_more_changes_than_its_limit(
 
 @pytest.mark.parametrize("limit", ["MAX_VALUES", "MAX_TOTAL_VALUES"])
 def test_stored_changes_have_the_limits_of_files(
-    home: Workspace, monkeypatch: pytest.MonkeyPatch, limit: str
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, limit: str
 ):
     """5,000 tools of a base under 500 changes took 18 s at each load."""
-    write_config(home, FILES)
+    write_config(workspace, FILES)
     base = b'{"assistant": {"name": "x"}}'
     conversation = mirror_stored(
-        home,
+        workspace,
         base,
         make_model_delta("m-1"),
         make_model_delta("m-2", tool_choice="none"),
@@ -249,26 +249,26 @@ def test_stored_changes_have_the_limits_of_files(
 
 
 def test_config_history_of_a_large_base_lists_fewer_changes(
-    home: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ):
     conversation = mirror_stored(
-        home, b'{"x": [1, 2, 3]}', *(make_model_delta(f"m-{number}") for number in range(4))
+        workspace, b'{"x": [1, 2, 3]}', *(make_model_delta(f"m-{number}") for number in range(4))
     )
     monkeypatch.setattr("jpweb.runtime.conversation_config.MAX_LOADED_VALUES", 60)
-    write_config(home, "")  # 4 values of the base, and 5 of each change
+    write_config(workspace, "")  # 4 values of the base, and 5 of each change
     assert read_config_history(conversation).omitted_count == 2
-    write_config(home, "a = [1, 2, 3, 4, 5, 6, 7]")
+    write_config(workspace, "a = [1, 2, 3, 4, 5, 6, 7]")
     assert read_config_history(conversation).omitted_count == 3
 
 
 def test_a_large_base_under_many_changes_loads_and_lists_the_newest(
-    home: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("jpweb.runtime.conversation_config.MAX_LOADED_VALUES", 40_000)
     tools = {f"t{number}": {"enable": "off", "source": "builtin"} for number in range(5_000)}
     delta = ConfigDelta({"assistant": {"name": "x"}})
     conversation = mirror_stored(
-        home, json.dumps({"conversation": {"tools": tools}}).encode(), *[delta] * 500
+        workspace, json.dumps({"conversation": {"tools": tools}}).encode(), *[delta] * 500
     )
     config = load_conversation_config(conversation)
     assert (config.problem, len(config.offers) > 5_000) == ("", True)

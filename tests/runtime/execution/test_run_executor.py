@@ -359,7 +359,7 @@ async def test_leaving_while_an_answer_is_committed_does_not_hide_it(
 
     monkeypatch.setattr(journal, "append_events", append)
     request = asyncio.create_task(resolution.answer_inquiry(row.pk, "true", decider(scene.ada)))
-    async with subscribe(publisher.make_workspace_topic(scene.home.pk)) as hear:
+    async with subscribe(publisher.make_workspace_topic(scene.workspace.pk)) as hear:
         await asyncio.to_thread(entered.wait, 5)
         request.cancel()
         go_on.set()

@@ -47,7 +47,7 @@ async def begin_run(scene: Scene) -> Run:
 
 
 def prompter(scene: Scene) -> BrowserPrompter:
-    return BrowserPrompter(scene.conversation.pk, scene.home.pk, lambda: Decider("system"))
+    return BrowserPrompter(scene.conversation.pk, scene.workspace.pk, lambda: Decider("system"))
 
 
 async def start_call(call: Coroutine[Any, Any, Any]) -> tuple[asyncio.Task[Any], Approval]:
@@ -252,7 +252,7 @@ async def test_closed_prompt_allows_nothing(
     scene: Scene, prompt: RunPrompt | DeliverPrompt, expected: Any
 ):
     call, row = await ask_approval(scene, prompt)
-    async with subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals:
+    async with subscribe(publisher.make_workspace_topic(scene.workspace.pk)) as workspace_signals:
         await prompter(scene).close_prompt(prompt)
         assert await workspace_signals() == {"kind": "questions"}
     assert await wait_for_task(call) == expected
@@ -309,7 +309,7 @@ async def test_approval_without_a_run_is_not_recorded_and_permits_nothing(
 
 async def test_approval_request_and_decision_signal_people_who_may_answer(scene: Scene):
     await begin_run(scene)
-    async with subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals:
+    async with subscribe(publisher.make_workspace_topic(scene.workspace.pk)) as workspace_signals:
         call, row = await start_call(prompter(scene).permit(RUN))
         assert await workspace_signals() == {"kind": "questions"}
         await approvals.decide_approval(row.pk, ALLOW, decider(scene.ada))

@@ -32,7 +32,7 @@ async def test_prompter_returns_the_outcome_of_its_question(
 ):
     monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 0.01)
     row = await scene.question()
-    prompter = BrowserPrompter(scene.conversation.pk, scene.home.pk, lambda: Decider("system"))
+    prompter = BrowserPrompter(scene.conversation.pk, scene.workspace.pk, lambda: Decider("system"))
     for outcome, reply in (
         (Answered(False), Answer(False)),
         (Cancelled(CancellationReason.USER), Declined(CancellationReason.USER)),
@@ -47,7 +47,7 @@ async def test_prompter_returns_the_outcome_of_its_question(
 async def test_a_question_is_withdrawn_once(scene: Scene):
     row = await scene.question()
     by = making.decider(scene.eve)
-    prompter = BrowserPrompter(scene.conversation.pk, scene.home.pk, lambda: by)
+    prompter = BrowserPrompter(scene.conversation.pk, scene.workspace.pk, lambda: by)
     await prompter.withdraw(make_prompt(row.inquiry_id), CancellationReason.USER)
     row = await scene.reload(row)
     assert (row.state, row.reason, row.decider_name) == ("cancelled", "user", "Eve")
@@ -61,7 +61,7 @@ async def test_question_that_a_reply_interrupts_has_the_reply_on_record(scene: S
     row = await scene.question()
     prompter = BrowserPrompter(
         scene.conversation.pk,
-        scene.home.pk,
+        scene.workspace.pk,
         lambda: making.decider(scene.eve),
         get_reply=lambda: " Leave it. ",
     )
@@ -76,7 +76,9 @@ async def test_question_that_a_reply_interrupts_has_the_reply_on_record(scene: S
 async def test_prompter_withdraws_a_lost_question_as_the_system(scene: Scene):
     row = await scene.question()
     earlier_interrupter = making.decider(scene.eve)
-    prompter = BrowserPrompter(scene.conversation.pk, scene.home.pk, lambda: earlier_interrupter)
+    prompter = BrowserPrompter(
+        scene.conversation.pk, scene.workspace.pk, lambda: earlier_interrupter
+    )
     await prompter.withdraw(make_prompt(row.inquiry_id), CancellationReason.LOST)
     row = await scene.reload(row)
     assert (row.reason, row.decided_by, row.decider_name) == ("lost", "system", "")
@@ -91,7 +93,7 @@ async def test_prompter_withdraws_a_lost_question_as_the_system(scene: Scene):
 async def test_secret_that_went_to_an_ended_call_is_lost_and_not_declined(scene: Scene):
     row = await scene.question(Secret())
     await run_in_db_thread(making.settle, row, Redacted())
-    prompter = BrowserPrompter(scene.conversation.pk, scene.home.pk, lambda: Decider("system"))
+    prompter = BrowserPrompter(scene.conversation.pk, scene.workspace.pk, lambda: Decider("system"))
     prompt = replace(
         make_prompt(row.inquiry_id), question=Question("q", "What is the word?", Secret())
     )

@@ -174,7 +174,7 @@ async def test_settled_question_is_published_to_pages(scene: Scene):
     row = await scene.question()
     async with (
         subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as reading,
-        subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals,
+        subscribe(publisher.make_workspace_topic(scene.workspace.pk)) as workspace_signals,
     ):
         await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
         assert await reading() == {"kind": "conversation"}
@@ -232,7 +232,7 @@ async def test_cancelled_answer_request_still_publishes_the_outcome(
         await real_publish(key)
 
     monkeypatch.setattr(publisher, "publish_question_settled", stuck)
-    async with subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals:
+    async with subscribe(publisher.make_workspace_topic(scene.workspace.pk)) as workspace_signals:
         task = asyncio.create_task(resolution.answer_inquiry(row.pk, "true", decider(scene.ada)))
         await telling.wait()
         assert workspace_signals.take_all() == []
@@ -295,7 +295,7 @@ async def test_an_answer_is_remembered_where_the_question_allows_it(
     )
     # As after a restart: who asks now is not who asked then.
     answer = await BrowserPrompter(
-        scene.conversation.pk, scene.home.pk, lambda: decider(scene.ada)
+        scene.conversation.pk, scene.workspace.pk, lambda: decider(scene.ada)
     ).ask(prompt)
     assert answer == Answer(settled_row.answer, remember=is_remembered)
 

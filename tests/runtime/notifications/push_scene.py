@@ -32,9 +32,9 @@ class PushScene:
     """A run with questions, and a person who has turned on a browser."""
 
     def __init__(self, service: PushService) -> None:
-        self.home = making.workspace("Garden")
-        self.ada = making.person("ada", Role.RESPONDER, self.home)
-        self.conversation = making.conversation(self.home, "A talk", self.ada)
+        self.workspace = making.workspace("Garden")
+        self.ada = making.person("ada", Role.RESPONDER, self.workspace)
+        self.conversation = making.conversation(self.workspace, "A talk", self.ada)
         self.run = making.start_run(self.conversation, self.ada)
         self.key = sign_in(self.ada)
         self.browser = push_subscriptions.save_subscription(

@@ -26,7 +26,7 @@ async def mention(stage: PushScene) -> Mention:
     """Mention the person in a comment of another member; that was a minute ago."""
 
     def add() -> Mention:
-        author = making.person("grace", Role.READER, stage.home)
+        author = making.person("grace", Role.READER, stage.workspace)
         anchor = making.question(stage.run).anchor
         making.settle(Inquiry.objects.get(), making.ANSWER)
         threads.add_comment(stage.conversation, anchor, author, f"@ada @grace {CANARY}")

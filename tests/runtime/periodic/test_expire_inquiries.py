@@ -163,7 +163,7 @@ async def test_expired_questions_reach_the_model_and_the_turn_continues(
 ):
     """The script asks four questions, the last for a secret; nobody answers any of them."""
     providers.use_provider(monkeypatch)
-    await run_in_db_thread(Workspace.objects.filter(pk=scene.home.pk).update, expires_after=60)
+    await run_in_db_thread(Workspace.objects.filter(pk=scene.workspace.pk).update, expires_after=60)
     run, task = await scene.start()
     limited = Inquiry.objects.filter(
         conversation=scene.conversation, state="open", expires_at__gt=datetime.now(UTC)
@@ -196,7 +196,7 @@ async def test_conversation_that_is_broken_is_logged_once_and_others_expire(
     await run_in_db_thread(
         Conversation.objects.filter(pk=scene.conversation.pk).update, entry_count=0
     )
-    other_conversation = await run_in_db_thread(making.conversation, scene.home)
+    other_conversation = await run_in_db_thread(making.conversation, scene.workspace)
     run = await run_in_db_thread(making.start_run, other_conversation, scene.ada)
     row = await run_in_db_thread(making.question, run)
     await lapse(row)

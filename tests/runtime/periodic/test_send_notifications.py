@@ -38,15 +38,15 @@ class NotificationScene:
     """A run with questions, and a person who is told elsewhere."""
 
     def __init__(self, url: str) -> None:
-        self.home = making.workspace("Garden")
-        self.ada = making.person("ada", Role.RESPONDER, self.home)
-        self.conversation = making.conversation(self.home, "A talk", self.ada)
+        self.workspace = making.workspace("Garden")
+        self.ada = making.person("ada", Role.RESPONDER, self.workspace)
+        self.conversation = making.conversation(self.workspace, "A talk", self.ada)
         self.run = making.start_run(self.conversation, self.ada)
         self.address = self.add(self.ada, url)
 
     def add(self, person: Person, url: str, delay: int = 60) -> NotificationDestination:
         return NotificationDestination.objects.create(
-            person=person, workspace=self.home, url=url, delay=delay
+            person=person, workspace=self.workspace, url=url, delay=delay
         )
 
 
@@ -182,9 +182,9 @@ async def test_notifications_go_only_to_destinations_of_the_workspace(
     stage: NotificationScene, receiver: NotificationReceiver
 ):
     def add_elsewhere() -> None:
-        home = making.workspace("Elsewhere")
-        making.person("eve", Role.OWNER, home)
-        making.question(making.start_run(making.conversation(home)))
+        workspace = making.workspace("Elsewhere")
+        making.person("eve", Role.OWNER, workspace)
+        making.question(making.start_run(making.conversation(workspace)))
 
     await run_in_db_thread(add_elsewhere)
     assert await send_notifications.send_due_notifications() == 0
@@ -195,7 +195,7 @@ async def test_notification_destinations_get_separate_answer_links(
     stage: NotificationScene, receiver: NotificationReceiver
 ):
     def add_destinations() -> None:
-        eve = making.person("eve", Role.OWNER, stage.home)
+        eve = making.person("eve", Role.OWNER, stage.workspace)
         stage.add(eve, receiver.url("eve"))
         making.question(stage.run)
 

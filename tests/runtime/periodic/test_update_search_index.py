@@ -22,9 +22,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def conversations() -> None:
-    home = making.workspace()
+    workspace = making.workspace()
     for n in range(3):
-        conversation = making.conversation(home)
+        conversation = making.conversation(workspace)
         journal.append_events(conversation.pk, [making.event(ChatResponse("message", f"word {n}"))])
 
 

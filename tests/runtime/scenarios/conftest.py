@@ -32,5 +32,7 @@ def unattended_shop(
 @pytest.fixture
 def shop(unattended_shop: Workshop) -> Workshop:
     """Return a workshop where somebody who may answer has a page open."""
-    presence.record_presence("another process", {(unattended_shop.ada.pk, unattended_shop.home.pk)})
+    presence.record_presence(
+        "another process", {(unattended_shop.ada.pk, unattended_shop.workspace.pk)}
+    )
     return unattended_shop

@@ -47,7 +47,7 @@ async def play_attached(shop: Workshop) -> list[Path]:
     """Play the whole scenario in an attached workspace; return the two copies of its stream."""
     silo = Path(os.environ["JP_USER_DATA_DIR"]) / "workspace" / "workshop-works"
     silo.mkdir(parents=True)
-    await run_in_db_thread(attachments.set_write_policy, shop.home, WritePolicy.CURRENT)
+    await run_in_db_thread(attachments.set_write_policy, shop.workspace, WritePolicy.CURRENT)
     with run_vendor("anthropic", [BOTH, reply_with_answer(True), DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
         _, task = await shop.start("Greet and deploy")
@@ -72,14 +72,16 @@ async def test_run_is_written_to_both_copies_as_recorded(shop: Workshop):
 async def test_a_mirror_of_these_files_is_the_same_conversation(shop: Workshop):
     """For the mirror the workspace is one that it has never seen."""
     await play_attached(shop)
-    workspace_rows = Workspace.objects.filter(pk=shop.home.pk)
+    workspace_rows = Workspace.objects.filter(pk=shop.workspace.pk)
     await run_in_db_thread(
         workspace_rows.update, root="/elsewhere", jp_id="other", copies_id="other"
     )
-    home, report = await run_in_db_thread(mirror.mirror_workspace, shop.root)
+    workspace, report = await run_in_db_thread(mirror.mirror_workspace, shop.root)
     assert (report.conversation_count, report.inquiries) == (1, {"answered": 3, "redacted": 1})
     assert (report.unknown_elements, report.broken_elements, report.problems) == (0, 0, [])
-    copy = await run_in_db_thread(Conversation.objects.get, workspace=home, origin=Origin.MIRRORED)
+    copy = await run_in_db_thread(
+        Conversation.objects.get, workspace=workspace, origin=Origin.MIRRORED
+    )
     read = await run_in_db_thread(journal.read_elements, copy.pk)
     assert build_outline(read) == build_outline(await shop.elements())
     rows = Inquiry.objects.order_by("position").values_list(*COLUMNS)

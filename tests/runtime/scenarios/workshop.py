@@ -53,11 +53,11 @@ class Workshop(Scene):
         self.root = root
         shutil.copytree(SAMPLE, root)
         self.configure(lambda text: text.replace("../../../.venv/bin/python", sys.executable))
-        Workspace.objects.filter(pk=self.home.pk).update(
+        Workspace.objects.filter(pk=self.workspace.pk).update(
             root=str(root), jp_id="works", copies_id="works"
         )
-        self.home.refresh_from_db()
-        self.olga = making.person("olga", Role.OWNER, self.home)
+        self.workspace.refresh_from_db()
+        self.olga = making.person("olga", Role.OWNER, self.workspace)
 
     def configure(self, change: Callable[[str], str]) -> None:
         """Change the text of the workspace's own configuration."""
@@ -71,21 +71,24 @@ class Workshop(Scene):
             f'[assistant.model]\nid = "{name}/{model or MODELS[name]}"\n{USUAL}\n{toml}\n'
             f'[providers.llm.{name}]\nbase_url = "{standin.base_url}"\napi_key_env = "{VARIABLE}"\n'
         )
-        configuration.save_overrides(self.home, text, overrides.hash_text(self.home.overrides))
-        self.home.refresh_from_db()
+        configuration.save_overrides(
+            self.workspace, text, overrides.hash_text(self.workspace.overrides)
+        )
+        self.workspace.refresh_from_db()
         self.trust()
 
     def trust(self) -> None:
         """Trust everything as it is now."""
         things = [
-            thing.item for thing in configuration.load_workspace_config(self.home).trust_statuses
+            thing.item
+            for thing in configuration.load_workspace_config(self.workspace).trust_statuses
         ]
         trust_keys = [(item.kind.value, item.name, item.fingerprint) for item in things]
-        configuration.grant_trust(self.home, trust_keys, self.olga)
+        configuration.grant_trust(self.workspace, trust_keys, self.olga)
 
     def distrust(self, *names: str) -> None:
         """Trust what has these names no longer."""
-        Trust.objects.filter(workspace=self.home, name__in=names).delete()
+        Trust.objects.filter(workspace=self.workspace, name__in=names).delete()
 
     async def get_question_by_id(self, question_id: str) -> Inquiry:
         """Return the open question of this id, once its call waits for it."""

@@ -23,14 +23,14 @@ pytestmark = pytest.mark.django_db
 
 def mention(role: Role = Role.RESPONDER, delay: int = 0) -> Person:
     """Mention a member who has a destination, and another member who has one too."""
-    home = making.workspace()
-    author = making.person("author", Role.READER, home)
-    people = [making.person(name, role, home) for name in ("ada", "ben")]
+    workspace = making.workspace()
+    author = making.person("author", Role.READER, workspace)
+    people = [making.person(name, role, workspace) for name in ("ada", "ben")]
     for person in people:
         NotificationDestination.objects.create(
-            person=person, workspace=home, url="ntfy://t", delay=delay
+            person=person, workspace=workspace, url="ntfy://t", delay=delay
         )
-    conversation = making.mirrored_conversation(home, ChatRequest("Hello"))
+    conversation = making.mirrored_conversation(workspace, ChatRequest("Hello"))
     text = f"@{people[0].username}, a secret word"
     threads.add_comment(conversation, journal.find_anchor(conversation.pk, 0), author, text)
     return people[0]

@@ -19,13 +19,13 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def owner(home: Workspace) -> Person:
-    return making.person("owner", Role.OWNER, home)
+def owner(workspace: Workspace) -> Person:
+    return making.person("owner", Role.OWNER, workspace)
 
 
 @pytest.fixture
-def ada(home: Workspace) -> Person:
-    return making.person("ada", Role.READER, home)
+def ada(workspace: Workspace) -> Person:
+    return making.person("ada", Role.READER, workspace)
 
 
 def mention(person: Person, workspace: Workspace) -> None:
@@ -42,25 +42,25 @@ def count_unseen(person: Person) -> int:
 
 
 def test_removed_member_has_no_new_mentions_until_invited_again(
-    home: Workspace, owner: Person, ada: Person
+    workspace: Workspace, owner: Person, ada: Person
 ):
-    mention(ada, home)
+    mention(ada, workspace)
     accounts.remove_member(Membership.objects.get(person=ada))
     assert count_unseen(ada) == 0
-    token = invitations.create_invitation(home, "ada", Role.READER, owner)
+    token = invitations.create_invitation(workspace, "ada", Role.READER, owner)
     invitations.accept_invitation(token, ada, None)
     assert count_unseen(ada) == 1
 
 
-def test_person_who_returns_as_the_owner_has_their_new_mentions(home: Workspace, ada: Person):
-    mention(ada, home)
+def test_person_who_returns_as_the_owner_has_their_new_mentions(workspace: Workspace, ada: Person):
+    mention(ada, workspace)
     accounts.remove_member(Membership.objects.get(person=ada))
-    accounts.make_owner(ada, home)
+    accounts.make_owner(ada, workspace)
     assert count_unseen(ada) == 1
 
 
 def test_group_takes_new_mentions_with_its_role_and_brings_them_back(
-    home: Workspace, owner: Person, ada: Person
+    workspace: Workspace, owner: Person, ada: Person
 ):
     orchard, actor = making.workspace("Orchard"), Actor.from_person(owner)
     accounts.make_owner(owner, orchard)
@@ -82,10 +82,10 @@ def test_group_takes_new_mentions_with_its_role_and_brings_them_back(
     assert count_unseen(ada) == 0
 
 
-def test_hidden_demo_takes_its_new_mentions_along_and_brings_them_back(home: Workspace):
-    Workspace.objects.filter(pk=home.pk).update(root=DEMO_ROOT)
-    ada = making.person("ada", Role.OWNER, home)
-    mention(ada, home)
+def test_hidden_demo_takes_its_new_mentions_along_and_brings_them_back(workspace: Workspace):
+    Workspace.objects.filter(pk=workspace.pk).update(root=DEMO_ROOT)
+    ada = making.person("ada", Role.OWNER, workspace)
+    mention(ada, workspace)
     demo_membership.hide_demo(ada.pk)
     assert count_unseen(ada) == 0
     demo_membership.show_demo(ada.pk)

@@ -87,9 +87,9 @@ def change_manifest(**fields: Any) -> Change:
 def full() -> Person:
     """Mirror the demo, and have a turn that waits for an answer; return who began it."""
     owner = accounts.get_or_create_owner()
-    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
-    accounts.make_owner(owner, home)
-    conversation = making.conversation(home, "A waiting turn", owner)
+    workspace, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    accounts.make_owner(owner, workspace)
+    conversation = making.conversation(workspace, "A waiting turn", owner)
     making.question(making.start_run(conversation, owner), text="Apply “Bäume”\\u0000?")
     while indexer.index_next() is not None:
         pass
@@ -100,9 +100,10 @@ def full() -> Person:
 def waiting_turn(transactional_db: None) -> Person:
     """Have a turn that waits for an answer and nothing else; return who began it."""
     owner = accounts.get_or_create_owner()
-    home = making.workspace("Garden")
-    accounts.make_owner(owner, home)
-    making.question(making.start_run(making.conversation(home, "A waiting turn", owner), owner))
+    workspace = making.workspace("Garden")
+    accounts.make_owner(owner, workspace)
+    conversation = making.conversation(workspace, "A waiting turn", owner)
+    making.question(making.start_run(conversation, owner))
     return owner
 
 
@@ -201,11 +202,11 @@ def test_backup_holds_no_link_session_password_or_key(waiting_turn: Person, tmp_
 
 
 def test_backup_holds_one_moment_of_the_database(waiting_turn: Person, tmp_path: Path):
-    home = Workspace.objects.get()
+    workspace = Workspace.objects.get()
 
     def write_more(done: int, _total: int) -> None:
         if done <= ROWS_WRITTEN_MEANWHILE:
-            conversations.create_conversation(home, "Too late", waiting_turn.pk)
+            conversations.create_conversation(workspace, "Too late", waiting_turn.pk)
 
     before = read_everything()
     manifest = snapshot.write_backup(tmp_path / "file", write_more)

@@ -15,12 +15,12 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def make_conversations(
-    home: Workspace, count: int, first: int = 1, **fields: Any
+    workspace: Workspace, count: int, first: int = 1, **fields: Any
 ) -> list[Conversation]:
     """Make conversations, each a second newer than the one before."""
     return Conversation.objects.bulk_create(
         Conversation(
-            workspace=home,
+            workspace=workspace,
             jp_id=number,
             title=f"talk {number}",
             **{

@@ -35,7 +35,7 @@ from tests.store.conversation_list.rows import (
 pytestmark = pytest.mark.django_db
 
 
-def homes(reader: Person, count: int) -> list[Workspace]:
+def make_workspaces(reader: Person, count: int) -> list[Workspace]:
     """Make workspaces that the reader is in."""
     workspaces = [making.workspace(f"w{n}") for n in range(count)]
     Membership.objects.bulk_create(
@@ -44,33 +44,33 @@ def homes(reader: Person, count: int) -> list[Workspace]:
     return workspaces
 
 
-def test_list_has_pinned_conversations_first_then_the_newest(home: Workspace, reader: Person):
-    conversations = make_conversations(home, 4)
+def test_list_has_pinned_conversations_first_then_the_newest(workspace: Workspace, reader: Person):
+    conversations = make_conversations(workspace, 4)
     change_conversation(conversations[0], pinned_at=START - timedelta(days=1))
     change_conversation(conversations[1], pinned_at=START - timedelta(days=2))
     assert list_titles(reader) == ["talk 1", "talk 2", "talk 4", "talk 3"]
 
 
 def test_pages_list_pinned_conversations_once_last_pinned_first(
-    home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(paginator, "MAX_PINNED", 2)
     monkeypatch.setattr(paginator, "PAGE_ROWS", 2)
-    for n, conversation in enumerate(make_conversations(home, 6)):
+    for n, conversation in enumerate(make_conversations(workspace, 6)):
         change_conversation(conversation, pinned_at=START + timedelta(days=n))
     title_list = [title for page in page_forward(reader) for title in get_titles(page)]
     assert title_list == [f"talk {n}" for n in (6, 5, 4, 3, 2, 1)]
 
 
-def test_archived_ones_are_apart(home: Workspace, reader: Person):
-    conversations = make_conversations(home, 3)
+def test_archived_ones_are_apart(workspace: Workspace, reader: Person):
+    conversations = make_conversations(workspace, 3)
     change_conversation(conversations[1], archived=True, pinned_at=START)
     assert list_titles(reader) == ["talk 3", "talk 1"]
     assert list_titles(reader, archived=True) == ["talk 2"]
 
 
-def test_title_search_requires_every_word(home: Workspace, reader: Person):
-    conversations = make_conversations(home, 12)
+def test_title_search_requires_every_word(workspace: Workspace, reader: Person):
+    conversations = make_conversations(workspace, 12)
     change_conversation(conversations[0], pinned_at=START)
     assert list_titles(reader, words="TALK 12") == ["talk 12"]
     assert list_titles(reader, words="1 talk") == ["talk 1", "talk 12", "talk 11", "talk 10"]
@@ -79,9 +79,9 @@ def test_title_search_requires_every_word(home: Workspace, reader: Person):
 
 
 @pytest.mark.parametrize("sort", Sort)
-def test_list_shows_only_workspaces_of_the_reader(home: Workspace, reader: Person, sort: Sort):
+def test_list_shows_only_workspaces_of_the_reader(workspace: Workspace, reader: Person, sort: Sort):
     other_workspace = making.workspace("Other")
-    for place in (home, other_workspace):
+    for place in (workspace, other_workspace):
         making.question(making.start_run(making.conversation(place, place.name)))
     outsider = making.person("outsider")
     assert list_titles(reader, sort=sort) == ["Garden"]
@@ -107,7 +107,7 @@ MOMENTS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("size", [1, 3, *mark_proof(2, 7)])
 @pytest.mark.parametrize("fields", MOMENTS, ids=NAMED)
 def test_the_pages_cover_every_conversation_once_both_ways(
-    home: Workspace,
+    workspace: Workspace,
     reader: Person,
     monkeypatch: pytest.MonkeyPatch,
     size: int,
@@ -115,7 +115,7 @@ def test_the_pages_cover_every_conversation_once_both_ways(
     sort: Sort,
 ):
     monkeypatch.setattr(paginator, "PAGE_ROWS", size)
-    make_conversations(home, 8, **fields)
+    make_conversations(workspace, 8, **fields)
     pages = page_forward(reader, sort=sort)
     title_list = [title for page in pages for title in get_titles(page)]
     assert title_list == [f"talk {number}" for number in range(8, 0, -1)]
@@ -134,7 +134,7 @@ def test_workspaces_are_merged_in_one_order(
     monkeypatch.setattr(paginator, "PAGE_ROWS", 7)
     monkeypatch.setattr(keyset_merge, "_FIRST_READ_ROWS", 2)
     monkeypatch.setattr(keyset_merge, "_WORKSPACES_PER_STATEMENT", 5)
-    places = homes(reader, count)
+    places = make_workspaces(reader, count)
     for n in range(40):  # one has most of the newest
         place = places[0] if n % 3 else places[n % count]
         make_conversations(place, 1, first=n + 1)
@@ -147,11 +147,11 @@ def test_workspaces_are_merged_in_one_order(
 
 
 def test_pages_keep_order_of_far_dates_a_microsecond_apart(
-    home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(paginator, "PAGE_ROWS", 1)
     far_date = datetime(9000, 1, 1, tzinfo=UTC)
-    for conversation in make_conversations(home, 9):
+    for conversation in make_conversations(workspace, 9):
         change_conversation(
             conversation, last_activity=far_date + timedelta(microseconds=conversation.jp_id)
         )
@@ -170,15 +170,15 @@ def test_pages_keep_order_of_far_dates_a_microsecond_apart(
     ],
 )
 def test_a_key_that_cannot_be_read_is_the_beginning(
-    home: Workspace, reader: Person, key: str, sort: Sort
+    workspace: Workspace, reader: Person, key: str, sort: Sort
 ):
-    making.question(making.start_run(making.conversation(home)))
+    making.question(making.start_run(making.conversation(workspace)))
     assert list_titles(reader, sort=sort, before=key) == ["A talk"]
     assert list_titles(reader, sort=sort, after=key) == ["A talk"]
 
 
-def test_sort_by_length_lists_the_longest_conversation_first(home: Workspace, reader: Person):
-    for conversation, length in zip(make_conversations(home, 3), (5, 900, 10), strict=True):
+def test_sort_by_length_lists_the_longest_conversation_first(workspace: Workspace, reader: Person):
+    for conversation, length in zip(make_conversations(workspace, 3), (5, 900, 10), strict=True):
         change_conversation(
             conversation, entry_count=length, pinned_at=START if length == 5 else None
         )
@@ -186,11 +186,11 @@ def test_sort_by_length_lists_the_longest_conversation_first(home: Workspace, re
 
 
 def test_sort_by_waiting_lists_only_waiting_conversations_oldest_first(
-    home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(paginator, "PAGE_ROWS", 2)
     names = ["both", "question", "prompt", "settled", "over", "later"]
-    runs = {name: making.start_run(making.conversation(home, name)) for name in names}
+    runs = {name: making.start_run(making.conversation(workspace, name)) for name in names}
     prompt = making.prompt(runs["prompt"])
     first = making.question(runs["both"])
     making.prompt(runs["both"])
@@ -212,12 +212,12 @@ def test_sort_by_waiting_lists_only_waiting_conversations_oldest_first(
 
 
 def test_sort_by_waiting_lists_questions_of_equal_time_once(
-    home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(paginator, "PAGE_ROWS", 1)
     rows: list[Any] = []
     for n in range(6):
-        run = making.start_run(making.conversation(home, f"talk {n}"))
+        run = making.start_run(making.conversation(workspace, f"talk {n}"))
         rows += [making.prompt(run), making.question(run)][:: -1 if n % 2 else 1]
     for row in rows:
         type(row).objects.filter(pk=row.pk).update(asked_at=START)
@@ -228,12 +228,14 @@ def test_sort_by_waiting_lists_questions_of_equal_time_once(
 
 
 def test_question_and_approval_of_equal_time_and_key_keep_their_order(
-    home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(paginator, "PAGE_ROWS", 1)
     for n in range(3):
-        question = making.question(making.start_run(making.conversation(home, f"question {n}")))
-        prompt = making.prompt(making.start_run(making.conversation(home, f"prompt {n}")))
+        question = making.question(
+            making.start_run(making.conversation(workspace, f"question {n}"))
+        )
+        prompt = making.prompt(making.start_run(making.conversation(workspace, f"prompt {n}")))
         Approval.objects.filter(pk=prompt.pk).update(id=1000 + n, asked_at=START)
         Inquiry.objects.filter(pk=question.pk).update(id=1000 + n, asked_at=START)
     pages = page_forward(reader, sort=Sort.WAITING)
@@ -264,9 +266,9 @@ FILTERS: list[tuple[dict[str, Any], list[str]]] = [
 @pytest.mark.parametrize("sort", [Sort.ACTIVITY, Sort.LENGTH])
 @pytest.mark.parametrize(("filters", "expected"), FILTERS)
 def test_filters_list_only_matching_conversations(
-    home: Workspace, reader: Person, filters: dict[str, Any], expected: list[str], sort: Sort
+    workspace: Workspace, reader: Person, filters: dict[str, Any], expected: list[str], sort: Sort
 ):
-    first, second, third, fourth = make_conversations(home, 4)
+    first, second, third, fourth = make_conversations(workspace, 4)
     change_conversation(first, labels={"a.b__c'%": "1"})
     change_conversation(second, origin=Origin.NATIVE, problem="cannot be read")
     change_conversation(third, labels={"area": "x"})
@@ -278,10 +280,10 @@ def test_filters_list_only_matching_conversations(
 
 @pytest.mark.parametrize("filters", [{"origin": Origin.NATIVE}, {"problem": True}, {"words": "a"}])
 def test_filters_apply_to_the_sort_by_waiting(
-    home: Workspace, reader: Person, filters: dict[str, Any]
+    workspace: Workspace, reader: Person, filters: dict[str, Any]
 ):
     for name in ("a", "b"):
-        making.question(making.start_run(making.conversation(home, name)))
+        making.question(making.start_run(making.conversation(workspace, name)))
     Conversation.objects.filter(title="b").update(origin=Origin.MIRRORED)
     Conversation.objects.filter(title="a").update(problem="odd")
     assert list_titles(reader, sort=Sort.WAITING, **filters) == ["a"]
@@ -289,11 +291,11 @@ def test_filters_apply_to_the_sort_by_waiting(
 
 
 def test_filter_without_an_index_scans_a_part_and_continues_on_request(
-    home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(keyset_merge, "MAX_SCANNED_ROWS", 5)
     monkeypatch.setattr(keyset_merge, "_MIN_SCANNED_ROWS", 1)
-    make_conversations(home, 23)
+    make_conversations(workspace, 23)
     pages = page_forward(reader, words="talk 1")
     assert [page.is_truncated for page in pages] == [True, True, True, True, False]
     title_list = [title for page in pages for title in get_titles(page)]
@@ -311,7 +313,7 @@ def test_match_beyond_another_workspaces_scanned_part_comes_later(
 ):
     monkeypatch.setattr(keyset_merge, "MAX_SCANNED_ROWS", 6)
     monkeypatch.setattr(keyset_merge, "_MIN_SCANNED_ROWS", 1)
-    busy, quiet = homes(reader, 2)
+    busy, quiet = make_workspaces(reader, 2)
     make_conversations(quiet, 3)
     make_conversations(busy, 20, first=4)
     pages = page_forward(reader, words="talk")
@@ -323,13 +325,13 @@ def test_match_beyond_another_workspaces_scanned_part_comes_later(
 
 @pytest.mark.parametrize("sort", Sort)
 def test_the_queries_do_not_grow(
-    home: Workspace, reader: Person, django_assert_max_num_queries: Any, sort: Sort
+    workspace: Workspace, reader: Person, django_assert_max_num_queries: Any, sort: Sort
 ):
     counts = []
     for count in (5, choose_size(60, 150)):
-        make_conversations(home, count, first=1000 * count)
+        make_conversations(workspace, count, first=1000 * count)
         for n in range(count // 5):
-            making.question(making.start_run(making.conversation(home, f"asks {n}")))
+            making.question(making.start_run(making.conversation(workspace, f"asks {n}")))
         with django_assert_max_num_queries(10) as captured:
             page = paginator.get_page(reader.pk, ListFilters(sort=sort))
             assert [row.conversation.workspace.name for row in page.rows]
@@ -337,12 +339,14 @@ def test_the_queries_do_not_grow(
     assert counts[0] == counts[1]
 
 
-def test_a_row_counts_its_inquiries_in_the_order_of_the_states(home: Workspace, reader: Person):
-    run = making.start_run(making.conversation(home, "asked"))
+def test_a_row_counts_its_inquiries_in_the_order_of_the_states(
+    workspace: Workspace, reader: Person
+):
+    run = making.start_run(making.conversation(workspace, "asked"))
     making.settle(making.question(run), Answered(True))
     making.question(run)
     making.prompt(run)
-    make_conversations(home, 1)
+    make_conversations(workspace, 1)
     waiting_row, silent = paginator.get_page(reader.pk, ListFilters()).rows
     assert (list(waiting_row.inquiries.items()), waiting_row.inquiry_count) == (
         [("open", 1), ("answered", 1)],
@@ -352,11 +356,11 @@ def test_a_row_counts_its_inquiries_in_the_order_of_the_states(home: Workspace, 
     assert (waiting_row.approval_count, silent.approval_count) == (1, 0)
 
 
-def test_row_counts_entries_since_the_last_read(home: Workspace, reader: Person):
+def test_row_counts_entries_since_the_last_read(workspace: Workspace, reader: Person):
     grown_conversation, same_conversation, shrunk, unread = make_conversations(
-        home, 4, entry_count=10
+        workspace, 4, entry_count=10
     )
-    other_person = making.person("other", Role.READER, home)
+    other_person = making.person("other", Role.READER, workspace)
     for conversation, person, length in (
         *((grown_conversation, reader, 7), (same_conversation, reader, 10), (shrunk, reader, 12)),
         *((unread, other_person, 1), (grown_conversation, other_person, 1)),

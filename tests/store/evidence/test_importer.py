@@ -45,9 +45,9 @@ def list_event_files(files: bundles.Files) -> dict[str, bytes]:
 
 
 def test_demo_survives_export_import_and_export(tmp_path: Path, target: Workspace):
-    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
-    originals = list(home.conversations.order_by("pk"))
-    record_act(Act.EXPORTED, OPERATOR, Place(home.pk))
+    workspace, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    originals = list(workspace.conversations.order_by("pk"))
+    record_act(Act.EXPORTED, OPERATOR, Place(workspace.pk))
     path, again = tmp_path / "bundle.zip", tmp_path / "again.zip"
     path.write_bytes(bundles.make_bundle(*originals))
     imported = importer.import_bundle(path, target.name)
@@ -78,8 +78,8 @@ def decide(run: Run, kind: ApprovalKind, decision: dict[str, Any]) -> Approval:
 @pytest.fixture
 def decided_conversation() -> Conversation:
     """A conversation with decisions about its call, and a question that was shown to Ada."""
-    home = making.workspace("Garden")
-    conversation: Conversation = making.conversation(home)
+    workspace = making.workspace("Garden")
+    conversation: Conversation = making.conversation(workspace)
     run = making.start_run(conversation)
     request = make_inquiry("call_1.sure.1", source=InquirySource.for_tool("vault"))
     journal.append_events(conversation.pk, [making.event(request)], run)
@@ -93,7 +93,7 @@ def decided_conversation() -> Conversation:
     DisplayReceipt.objects.create(
         inquiry=question, person=making.person("ada"), delivered_at=now, visible_at=now
     )
-    record_act(Act.EXPORTED, OPERATOR, Place(home.pk, conversation.pk))
+    record_act(Act.EXPORTED, OPERATOR, Place(workspace.pk, conversation.pk))
     return conversation
 
 
@@ -296,11 +296,11 @@ def test_import_is_an_entry_of_the_ledger(bundle: Path, target: Workspace):
 
 
 def test_mirror_leaves_an_imported_conversation(tmp_path: Path, target: Workspace):
-    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
-    conversations = home.conversations.all()
+    workspace, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    conversations = workspace.conversations.all()
     conversations.update(origin=Origin.IMPORTED, fingerprint="", title="As imported")
     mirror.mirror_workspace(mirror.DEMO_PATH)
-    assert set(home.conversations.values_list("title", flat=True)) == {"As imported"}
+    assert set(workspace.conversations.values_list("title", flat=True)) == {"As imported"}
 
 
 def test_unknown_workspace_is_named_with_those_there_are(bundle: Path, target: Workspace):

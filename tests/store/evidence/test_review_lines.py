@@ -72,7 +72,7 @@ def test_review_that_waits_for_a_second_is_withheld_and_counted(bundle: Path):
 
 
 def test_decision_of_an_owner_is_in_the_bundle_and_its_copy(reviewed: ReviewDesk, tmp_path: Path):
-    olga = making.person("olga", Role.OWNER, reviewed.home)
+    olga = making.person("olga", Role.OWNER, reviewed.workspace)
     subject = desk.load(Inquiry.objects.get())
     desk.send(subject, olga, Verdict.QUESTIONABLE, "Ask Rita.")
     path = tmp_path / "bundle.zip"

@@ -28,10 +28,12 @@ class Desk:
     """An open question, and two people who may answer it."""
 
     def __init__(self) -> None:
-        home = making.workspace()
-        self.run = making.start_run(making.conversation(home))
+        workspace = making.workspace()
+        self.run = making.start_run(making.conversation(workspace))
         self.question: Inquiry = making.question(self.run)
-        self.ada, self.ben = (making.person(name, Role.RESPONDER, home) for name in ("ada", "ben"))
+        self.ada, self.ben = (
+            making.person(name, Role.RESPONDER, workspace) for name in ("ada", "ben")
+        )
 
     def get_holder(self) -> Person | None:
         claim = claims.list_claims([self.question.pk]).get(self.question.pk)

@@ -24,18 +24,18 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.parametrize("state", RunState.values)
 def test_queues_of_several_people_equal_the_queue_of_each(state: str):
-    homes = [making.workspace(name) for name in ("Garden", "Shed", "Foreign")]
-    ada = making.person("ada", Role.RESPONDER, homes[0])
-    Membership.objects.create(person=ada, workspace=homes[1], role=Role.OWNER)
-    for home in homes:
-        run = making.start_run(making.conversation(home))
+    workspaces = [making.workspace(name) for name in ("Garden", "Shed", "Foreign")]
+    ada = making.person("ada", Role.RESPONDER, workspaces[0])
+    Membership.objects.create(person=ada, workspace=workspaces[1], role=Role.OWNER)
+    for workspace in workspaces:
+        run = making.start_run(making.conversation(workspace))
         prompt = making.prompt(run)
         making.settle(making.question(run), Answered(True))
         making.question(run)
         assert prompt.state == "open"
     Run.objects.update(state=state)
     pending = PendingQueue.merge(
-        queue.get_workspace_queues({home.pk for home in homes[:2]}).values()
+        queue.get_workspace_queues({workspace.pk for workspace in workspaces[:2]}).values()
     )
     assert [(card.is_approval, card.key) for card in pending.oldest] == [
         (approvals.is_approval(row), row.pk) for row in approvals.list_waiting(ada.pk)
@@ -50,28 +50,28 @@ def test_inbox_over_its_limit_reads_oldest_newest_and_a_count(
 ):
     for module in (queue, approvals):
         monkeypatch.setattr(module, "MAX_INBOX_CARDS", 3)
-    full, other_home = making.workspace("Garden"), making.workspace("Shed")
+    full, other_workspace = making.workspace("Garden"), making.workspace("Shed")
     ada = making.person("ada", Role.RESPONDER, full)
-    Membership.objects.create(person=ada, workspace=other_home, role=Role.OWNER)
+    Membership.objects.create(person=ada, workspace=other_workspace, role=Role.OWNER)
     first, second = (making.start_run(making.conversation(full)) for _ in range(2))
     rows: list[Any] = [make(first) for _ in range(4) for make in (making.prompt, making.question)]
     rows += [
         making.question(second),
-        making.prompt(making.start_run(making.conversation(other_home))),
+        making.prompt(making.start_run(making.conversation(other_workspace))),
     ]
     for n, row in enumerate(rows):
         row.asked_at = timezone.now() + timedelta(seconds=n)
         row.save()
     with CaptureQueriesContext(connection) as captured:
-        homes = queue.get_workspace_queues({full.pk, other_home.pk})
+        workspace_queues = queue.get_workspace_queues({full.pk, other_workspace.pk})
     assert len(captured) == 2
     keys = {first.conversation_id, second.conversation_id, 10**9}
-    conversations = queue.get_conversation_queues(keys, homes.values())
+    conversations = queue.get_conversation_queues(keys, workspace_queues.values())
     queues = [
-        homes[full.pk],
-        homes[other_home.pk],
+        workspace_queues[full.pk],
+        workspace_queues[other_workspace.pk],
         *conversations.values(),
-        PendingQueue.merge(homes.values()),
+        PendingQueue.merge(workspace_queues.values()),
     ]
     assert [
         (pending.count, [row.key for row in pending.oldest], pending.newest and pending.newest.key)
@@ -93,8 +93,11 @@ def test_inbox_over_its_limit_reads_oldest_newest_and_a_count(
 def test_queue_of_a_conversation_is_part_of_its_workspaces_queue(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    home, other_home = making.workspace("Garden"), making.workspace("Shed")
-    runs = [making.start_run(making.conversation(place)) for place in (home, home, other_home)]
+    workspace, other_workspace = making.workspace("Garden"), making.workspace("Shed")
+    runs = [
+        making.start_run(making.conversation(place))
+        for place in (workspace, workspace, other_workspace)
+    ]
     for n, run in enumerate([*runs, *runs[:2]]):
         for row in (making.prompt(run), making.question(run)):
             row.asked_at = timezone.now() - timedelta(seconds=n)
@@ -103,9 +106,9 @@ def test_queue_of_a_conversation_is_part_of_its_workspaces_queue(
     queues = []
     for max_cards, queries in ((100, 0), (7, 2)):
         monkeypatch.setattr(queue, "MAX_INBOX_CARDS", max_cards)
-        homes = queue.get_workspace_queues({home.pk, other_home.pk})
+        workspace_queues = queue.get_workspace_queues({workspace.pk, other_workspace.pk})
         with CaptureQueriesContext(connection) as captured:
-            queues.append(queue.get_conversation_queues(keys, homes.values()))
+            queues.append(queue.get_conversation_queues(keys, workspace_queues.values()))
         assert len(captured) == queries
     assert queues[0] == queues[1]
     assert [queues[0][run.conversation_id].count for run in (runs[0], runs[2])] == [4, 2]
@@ -113,19 +116,19 @@ def test_queue_of_a_conversation_is_part_of_its_workspaces_queue(
 
 
 def test_roles_are_by_person_and_workspace():
-    home, other_home = making.workspace("Garden"), making.workspace("Elsewhere")
-    ada = making.person("ada", Role.RESPONDER, home)
-    eve = making.person("eve", Role.READER, home)
-    Membership.objects.create(person=eve, workspace=other_home, role=Role.OWNER)
+    workspace, other_workspace = making.workspace("Garden"), making.workspace("Elsewhere")
+    ada = making.person("ada", Role.RESPONDER, workspace)
+    eve = making.person("eve", Role.READER, workspace)
+    Membership.objects.create(person=eve, workspace=other_workspace, role=Role.OWNER)
     nonmember = making.person("nobody")
     person_ids = {ada.pk, eve.pk, nonmember.pk, 10**9}
     assert queue.get_roles(person_ids) == {
-        ada.pk: {home.pk: Role.RESPONDER},
-        eve.pk: {home.pk: Role.READER, other_home.pk: Role.OWNER},
+        ada.pk: {workspace.pk: Role.RESPONDER},
+        eve.pk: {workspace.pk: Role.READER, other_workspace.pk: Role.OWNER},
         nonmember.pk: {},
         10**9: {},
     }
-    assert queue.get_roles_in(home.pk, person_ids) == {
+    assert queue.get_roles_in(workspace.pk, person_ids) == {
         ada.pk: Role.RESPONDER,
         eve.pk: Role.READER,
     }
@@ -133,10 +136,10 @@ def test_roles_are_by_person_and_workspace():
 
 def test_get_roles_in_splits_keys_into_several_queries(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(queue, "MAX_QUERY_KEYS", 2)
-    home = making.workspace("Garden")
-    people = [making.person(f"p{n}", Role.OWNER, home).pk for n in range(5)]
+    workspace = making.workspace("Garden")
+    people = [making.person(f"p{n}", Role.OWNER, workspace).pk for n in range(5)]
     with CaptureQueriesContext(connection) as captured:
-        assert sorted(queue.get_roles_in(home.pk, people)) == people
+        assert sorted(queue.get_roles_in(workspace.pk, people)) == people
     assert len(captured) == 3
 
 
@@ -174,21 +177,26 @@ def test_a_conversation_that_changed_differs(change: str):
 
 
 def test_inbox_marks_differ_when_a_card_is_added_or_removed():
-    home, other_home = making.workspace("Garden"), making.workspace("Elsewhere")
-    run = making.start_run(making.conversation(home))
-    keys = {home.pk, other_home.pk}
+    workspace, other_workspace = making.workspace("Garden"), making.workspace("Elsewhere")
+    run = making.start_run(making.conversation(workspace))
+    keys = {workspace.pk, other_workspace.pk}
     empty = queue.get_inbox_marks(keys)
-    assert empty == {home.pk: (), other_home.pk: ()}
+    assert empty == {workspace.pk: (), other_workspace.pk: ()}
     question = making.question(run)
     first = queue.get_inbox_marks(keys)
     making.prompt(run)
     second = queue.get_inbox_marks(keys)
     making.settle(question, Answered(True))
     assert (
-        len({str(marks[home.pk]) for marks in (empty, first, second, queue.get_inbox_marks(keys))})
+        len(
+            {
+                str(marks[workspace.pk])
+                for marks in (empty, first, second, queue.get_inbox_marks(keys))
+            }
+        )
         == 4
     )
-    assert {marks[other_home.pk] for marks in (empty, first, second)} == {()}
+    assert {marks[other_workspace.pk] for marks in (empty, first, second)} == {()}
 
 
 def count_marks(marks: list[dict[int, Any]]) -> int:
@@ -198,57 +206,57 @@ def count_marks(marks: list[dict[int, Any]]) -> int:
 
 @pytest.mark.parametrize("subject", ["question", "approval"])
 def test_claims_and_their_release_change_the_inbox_marks(subject: str):
-    home = making.workspace("Garden")
-    ada, ben = (making.person(name, Role.RESPONDER, home) for name in ("ada", "ben"))
-    run = making.start_run(making.conversation(home))
+    workspace = making.workspace("Garden")
+    ada, ben = (making.person(name, Role.RESPONDER, workspace) for name in ("ada", "ben"))
+    run = making.start_run(making.conversation(workspace))
     row: Any = making.question(run) if subject == "question" else making.prompt(run)
     claim: Any = claims.claim_question if subject == "question" else claims.claim_approval
-    marks = [queue.get_inbox_marks([home.pk])]
+    marks = [queue.get_inbox_marks([workspace.pk])]
     for person in (ada, ben):
         for change in (claim, claims.release_claim):
             assert change(row, person)
-            marks.append(queue.get_inbox_marks([home.pk]))
+            marks.append(queue.get_inbox_marks([workspace.pk]))
     assert count_marks(marks) == 4
     assert claim(row, ada)
-    by_ada = queue.get_inbox_marks([home.pk])
+    by_ada = queue.get_inbox_marks([workspace.pk])
     claims.release_claim(row, ada)
     assert claim(row, ben)
-    assert queue.get_inbox_marks([home.pk]) != by_ada, "another person is on it"
+    assert queue.get_inbox_marks([workspace.pk]) != by_ada, "another person is on it"
 
 
 def test_a_desk_differs_once_a_claim_has_lapsed():
-    home = making.workspace("Garden")
-    ada = making.person("ada", Role.RESPONDER, home)
-    claims.claim_question(making.question(making.start_run(making.conversation(home))), ada)
-    before = queue.get_inbox_marks([home.pk])
+    workspace = making.workspace("Garden")
+    ada = making.person("ada", Role.RESPONDER, workspace)
+    claims.claim_question(making.question(making.start_run(making.conversation(workspace))), ada)
+    before = queue.get_inbox_marks([workspace.pk])
     QuestionClaim.objects.update(until=timezone.now() - timedelta(seconds=1))
-    assert queue.get_inbox_marks([home.pk]) != before
+    assert queue.get_inbox_marks([workspace.pk]) != before
 
 
 def test_queue_differs_when_a_snooze_changes_or_ends():
-    home = making.workspace("Garden")
-    ada = making.person("ada", Role.RESPONDER, home)
-    run = making.start_run(making.conversation(home))
+    workspace = making.workspace("Garden")
+    ada = making.person("ada", Role.RESPONDER, workspace)
+    run = making.start_run(making.conversation(workspace))
     first, second = making.question(run), making.question(run)
-    marks = [queue.get_inbox_marks([home.pk])]
+    marks = [queue.get_inbox_marks([workspace.pk])]
     for question, hours in ((first, 1), (second, 20), (first, 2)):
         snoozes.snooze_question(question, ada.pk, timezone.now() + timedelta(hours=hours))
-        marks.append(queue.get_inbox_marks([home.pk]))
+        marks.append(queue.get_inbox_marks([workspace.pk]))
     snoozes.wake_question(first, ada.pk)
-    marks.append(queue.get_inbox_marks([home.pk]))
+    marks.append(queue.get_inbox_marks([workspace.pk]))
     assert count_marks(marks) == 4
 
 
 def test_the_cost_of_marks_does_not_grow_with_workspaces_and_claims():
     keys: list[int] = []
     for _ in range(3):
-        home = making.workspace()
-        ada = making.person("", Role.RESPONDER, home)
-        run = making.start_run(making.conversation(home))
+        workspace = making.workspace()
+        ada = making.person("", Role.RESPONDER, workspace)
+        run = making.start_run(making.conversation(workspace))
         for _ in range(2):
             claims.claim_question(making.question(run), ada)
             claims.claim_approval(making.prompt(run), ada)
-        keys.append(home.pk)
+        keys.append(workspace.pk)
         with CaptureQueriesContext(connection) as captured:
             assert all(queue.get_inbox_marks(keys).values())
         assert len(captured) == 5

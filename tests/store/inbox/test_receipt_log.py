@@ -30,10 +30,10 @@ class OpenQuestion:
     """An open question and somebody who may answer it."""
 
     def __init__(self) -> None:
-        self.home = making.workspace()
-        self.run = making.start_run(making.conversation(self.home))
+        self.workspace = making.workspace()
+        self.run = making.start_run(making.conversation(self.workspace))
         self.row = making.question(self.run)
-        self.ada = making.person("ada", Role.RESPONDER, self.home)
+        self.ada = making.person("ada", Role.RESPONDER, self.workspace)
         self.pair: ReceiptKey = (self.row.pk, self.ada.pk)
 
     def list_receipts(self) -> list[tuple[Any, ...]]:
@@ -68,7 +68,7 @@ def test_save_receipts_of_a_visible_card_implies_delivery(open_question: OpenQue
 def test_save_receipts_ignores_people_who_may_not_answer(
     open_question: OpenQuestion, role: Role | None
 ):
-    eve = making.person("eve", role, open_question.home)
+    eve = making.person("eve", role, open_question.workspace)
     receipts = {
         (open_question.row.pk, eve.pk): ReceiptTimes(visible=at(1)),
         open_question.pair: ReceiptTimes(visible=at(2)),
@@ -95,7 +95,7 @@ def test_a_question_that_is_none_leaves_no_trace(open_question: OpenQuestion):
 def test_save_receipts_takes_three_statements_for_any_number(
     open_question: OpenQuestion, many: int
 ):
-    people = [making.person(f"p{n}", Role.RESPONDER, open_question.home) for n in range(many)]
+    people = [making.person(f"p{n}", Role.RESPONDER, open_question.workspace) for n in range(many)]
     receipts = {
         (open_question.row.pk, person.pk): ReceiptTimes(delivered=at(1)) for person in people
     }
@@ -124,7 +124,7 @@ def test_save_receipts_skips_only_deleted_questions(
 
 
 def test_receipt_proof_names_the_first_person_of_each_stage(open_question: OpenQuestion):
-    bea = making.person("bea", Role.OWNER, open_question.home)
+    bea = making.person("bea", Role.OWNER, open_question.workspace)
     receipt_log.save_receipts(
         {
             open_question.pair: ReceiptTimes(delivered=at(1), visible=at(9)),
@@ -134,7 +134,7 @@ def test_receipt_proof_names_the_first_person_of_each_stage(open_question: OpenQ
         }
     )
     address = NotificationDestination.objects.create(
-        person=bea, workspace=open_question.home, url="mailto://x", delay=1
+        person=bea, workspace=open_question.workspace, url="mailto://x", delay=1
     )
     NotificationDelivery.objects.create(
         destination=address, inquiry=open_question.row, sent_at=at(7), problem="full"

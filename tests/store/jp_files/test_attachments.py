@@ -62,13 +62,13 @@ class Attached(Scene):
         self.silo = silo / "workspace" / "garden-abcde"
         self.silo.mkdir(parents=True)
         self.root = root
-        Workspace.objects.filter(pk=self.home.pk).update(root=str(root))
-        self.home.refresh_from_db()
+        Workspace.objects.filter(pk=self.workspace.pk).update(root=str(root))
+        self.workspace.refresh_from_db()
         self.write(WritePolicy.CURRENT)
         self.lock = self.silo / "locks" / f"jp-c{self.conversation.jp_id}.lock"
 
     def write(self, form: WritePolicy) -> None:
-        attachments.set_write_policy(self.home, form)
+        attachments.set_write_policy(self.workspace, form)
 
     @property
     def copies(self) -> list[Path]:
@@ -383,18 +383,18 @@ async def test_written_file_reads_back_as_the_run_in_each_write_policy(
 
 @pytest.mark.django_db
 def test_the_demo_is_refused():
-    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
-    assert not attachments.is_attachable(home)
+    workspace, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    assert not attachments.is_attachable(workspace)
     for form in FORMS:
         with pytest.raises(StoreError, match="read-only"):
-            attachments.set_write_policy(home, form)
-    attachments.set_write_policy(home, WritePolicy.OFF)
-    assert Workspace.objects.get(pk=home.pk).writing == "off"
+            attachments.set_write_policy(workspace, form)
+    attachments.set_write_policy(workspace, WritePolicy.OFF)
+    assert Workspace.objects.get(pk=workspace.pk).writing == "off"
 
 
 @pytest.mark.django_db
 def test_workspace_without_files_cannot_be_attached_but_detached():
-    home = making.workspace()
+    workspace = making.workspace()
     with pytest.raises(NoWorkspace):
-        attachments.set_write_policy(home, WritePolicy.CURRENT)
-    attachments.set_write_policy(home, WritePolicy.OFF)
+        attachments.set_write_policy(workspace, WritePolicy.CURRENT)
+    attachments.set_write_policy(workspace, WritePolicy.OFF)

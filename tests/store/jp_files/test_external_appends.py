@@ -11,9 +11,10 @@ from jpweb.store import conversations, exports, journal
 from jpweb.store import runs as stored
 from jpweb.store.choices import RunState, WritePolicy
 from jpweb.store.errors import NoWorkspace
-from jpweb.store.jp_files import attachments, external_appends, mirror, workspace
+from jpweb.store.jp_files import attachments, external_appends, mirror
 from jpweb.store.jp_files.directory_handles import Directory
 from jpweb.store.jp_files.external_appends import CopiesDiverged
+from jpweb.store.jp_files.workspace import find_workspace, iterate_conversations
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.stream import timestamps
 from jpweb.stream.events import ChatRequest, Element, TurnStart
@@ -40,17 +41,17 @@ ADDED = [
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     (tmp_path / ".jp" / "conversations").mkdir(parents=True)
-    home_row, _ = mirror.mirror_workspace(tmp_path)
-    attachments.set_write_policy(home_row, WritePolicy.CURRENT)
-    return Workspace.objects.get(pk=home_row.pk)
+    new_workspace, _ = mirror.mirror_workspace(tmp_path)
+    attachments.set_write_policy(new_workspace, WritePolicy.CURRENT)
+    return Workspace.objects.get(pk=new_workspace.pk)
 
 
 @pytest.fixture
-def conversation(home: Workspace) -> Any:
+def conversation(workspace: Workspace) -> Any:
     """Return a native conversation whose files stand in the workspace as they were written."""
-    conversation = conversations.create_conversation(home, "Ours", making.person().pk)
+    conversation = conversations.create_conversation(workspace, "Ours", making.person().pk)
     run = making.acquire_run(stored.start_run(conversation.pk, making.person().pk, "scripted"))
     journal.append_events(conversation.pk, [making.event(kind) for kind in SAID], run)
     stored.end_run(run, RunState.DONE)
@@ -249,8 +250,8 @@ def test_folder_that_was_only_moved_is_archived_once(conversation: Conversation)
 
 def test_append_external_returns_the_number_of_new_elements(conversation: Conversation):
     on_disk(conversation, [*OURS, *ADDED])
-    disk_workspace = workspace.find_workspace(Path(conversation.workspace.root))
-    (copy,) = workspace.iterate_conversations(disk_workspace)
+    disk_workspace = find_workspace(Path(conversation.workspace.root))
+    (copy,) = iterate_conversations(disk_workspace)
     assert external_appends.append_external(conversation, copy) == len(ADDED)
     assert external_appends.append_external(conversation, copy) == 0
 

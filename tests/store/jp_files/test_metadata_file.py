@@ -15,8 +15,9 @@ from django.db import connection
 from jpweb.store import conversations, journal
 from jpweb.store.choices import WritePolicy
 from jpweb.store.errors import ReadOnlyConversation, StoreError, UnknownConversation
-from jpweb.store.jp_files import attachments, locks, metadata_file, mirror, workspace, writer
+from jpweb.store.jp_files import attachments, locks, metadata_file, mirror, writer
 from jpweb.store.jp_files.metadata_file import ConversationBusy, MetadataChange
+from jpweb.store.jp_files.workspace import find_conversation, find_workspace
 from jpweb.store.models import Conversation, Workspace
 from jpweb.stream.events import ChatRequest, TurnStart
 from tests.builders import make_element
@@ -36,7 +37,7 @@ class SiloWorkspace:
 
     root: Path
     silo: Path
-    home: Workspace
+    workspace: Workspace
 
     @property
     def homes(self) -> list[Path]:
@@ -63,7 +64,7 @@ class SiloWorkspace:
         """Check that a look at the files finds nothing that the row does not say."""
         row = self.conversation
         assert mirror.mirror_workspace(self.root)[1].changed_ids == []
-        folder = workspace.find_conversation(workspace.find_workspace(self.root), DS)
+        folder = find_conversation(find_workspace(self.root), DS)
         assert folder is not None
         assert (row.fingerprint, row.archived) == (folder.fingerprint, folder.is_archived)
 
@@ -228,7 +229,7 @@ def test_apply_change_is_refused_during_a_turn(
 def test_metadata_of_jp_stays_unless_an_owner_allows_writing(
     disk: SiloWorkspace,
 ):
-    attachments.set_write_policy(disk.home, WritePolicy.OFF)
+    attachments.set_write_policy(disk.workspace, WritePolicy.OFF)
     before = making.read_tree(disk.root)
     for metadata_change in CHANGES:
         with pytest.raises(
@@ -240,8 +241,8 @@ def test_metadata_of_jp_stays_unless_an_owner_allows_writing(
 
 
 def test_the_demo_is_not_changed(db: None):
-    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
-    conversation = Conversation.objects.filter(workspace=home).first()
+    workspace, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    conversation = Conversation.objects.filter(workspace=workspace).first()
     assert conversation is not None
     with pytest.raises(ReadOnlyConversation, match="demo is read-only"):
         metadata_file.apply_change(conversation.pk, MetadataChange(pinned=True))
@@ -288,11 +289,11 @@ def test_apply_change_of_a_removed_conversation_changes_only_the_row(disk: SiloW
 
 
 def native(disk: SiloWorkspace) -> Conversation:
-    return conversations.create_conversation(disk.home, "Ours", making.person().pk)
+    return conversations.create_conversation(disk.workspace, "Ours", making.person().pk)
 
 
 def test_apply_change_of_a_native_conversation_changes_only_the_row(disk: SiloWorkspace):
-    attachments.set_write_policy(disk.home, WritePolicy.OFF)
+    attachments.set_write_policy(disk.workspace, WritePolicy.OFF)
     conversation, before = native(disk), making.read_tree(disk.root)
     for metadata_change in CHANGES:
         metadata_file.apply_change(conversation.pk, metadata_change)

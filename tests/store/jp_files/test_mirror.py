@@ -9,8 +9,9 @@ import pytest
 from jpweb.store import conversations, inquiries, journal
 from jpweb.store.choices import Origin
 from jpweb.store.errors import NoWorkspace
-from jpweb.store.jp_files import mirror, reader_pool, workspace
+from jpweb.store.jp_files import mirror, reader_pool
 from jpweb.store.jp_files.mirror import MirrorReport
+from jpweb.store.jp_files.workspace import read_metadata
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.stream import wire
 from jpweb.stream.events import ChatResponse, EventKind
@@ -54,11 +55,11 @@ def mirror_again(root: Path) -> MirrorReport:
 
 def same_bytes(root: Path) -> None:
     root_path = mirror.DEMO_ROOT if root == mirror.DEMO_PATH else str(root.resolve())
-    home = Workspace.objects.get(root=root_path)
+    workspace = Workspace.objects.get(root=root_path)
     paths = [*(root / ".jp" / "conversations").glob("**/events.json")]
-    assert home.conversations.count() == len(paths)
+    assert workspace.conversations.count() == len(paths)
     for path in paths:
-        conversation = home.conversations.get(jp_id=path.parent.name.partition("-")[0])
+        conversation = workspace.conversations.get(jp_id=path.parent.name.partition("-")[0])
         assert bytes_of(conversation) == path.read_bytes(), path.parent.name
         positions = conversation.journal.order_by("position").values_list("position", flat=True)
         assert list(positions) == list(range(conversation.entry_count))
@@ -66,10 +67,10 @@ def same_bytes(root: Path) -> None:
 
 def test_mirror_of_the_demo_exports_the_same_bytes():
     before = read_tree(mirror.DEMO_PATH)
-    home, report = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    workspace, report = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     same_bytes(mirror.DEMO_PATH)
     assert read_tree(mirror.DEMO_PATH) == before, "JP's files stay untouched"
-    assert (home.name, report.problems, report.unchanged_count) == ("Demo", [], 0)
+    assert (workspace.name, report.problems, report.unchanged_count) == ("Demo", [], 0)
     assert report.event_count == JournalEntry.objects.count()
     assert report.inquiries.total() == Inquiry.objects.count()
     assert set(report.inquiries) == {"answered", "redacted", "cancelled", "unanswered"}
@@ -253,14 +254,14 @@ def test_conversation_that_another_pass_wrote_is_taken_as_it_is(
 ):
     monkeypatch.setattr(reader_pool, "MAX_SMALL_BYTES", small_bytes)
     write_folder(tmp_path, NAME, stream(*KINDS))
-    real = workspace.read_metadata
+    real = read_metadata
 
     def read_late(disk_conversation: Any) -> Any:
         monkeypatch.undo()
         mirror_again(tmp_path)
         return real(disk_conversation)
 
-    monkeypatch.setattr(workspace, "read_metadata", read_late)
+    monkeypatch.setattr("jpweb.store.jp_files.workspace.read_metadata", read_late)
     report = mirror_again(tmp_path)
     (conversation,) = Conversation.objects.all()
     changed_ids = [conversation.pk] if is_read_again else []
@@ -301,8 +302,8 @@ def test_mirror_marks_a_conversation_that_jp_removed_and_keeps_it(tmp_path: Path
 def test_a_native_conversation_of_the_same_id_is_not_touched(tmp_path: Path):
     write_folder(tmp_path, NAME, stream(*KINDS))
     (tmp_path / ".jp" / "conversations" / NAME).rename(tmp_path / "later")
-    home, _ = mirror.mirror_workspace(tmp_path)
-    conversation = conversations.create_conversation(home, "Ours", making.person().pk)
+    workspace, _ = mirror.mirror_workspace(tmp_path)
+    conversation = conversations.create_conversation(workspace, "Ours", making.person().pk)
     Conversation.objects.filter(pk=conversation.pk).update(jp_id=17000000000)
     (tmp_path / "later").rename(tmp_path / ".jp" / "conversations" / NAME)
     mirror_again(tmp_path)
@@ -389,10 +390,10 @@ def test_mirror_of_an_empty_conversation_has_no_entries(tmp_path: Path):
 
 def test_roots_and_folders_to_watch(tmp_path: Path):
     write_folder(tmp_path, NAME, [])
-    home, _ = mirror.mirror_workspace(tmp_path)
+    workspace, _ = mirror.mirror_workspace(tmp_path)
     mirror.mirror_workspace(mirror.DEMO_PATH)
     making.workspace("Nowhere")
-    assert mirror.list_roots() == [Path(home.root)]
-    conversations = Path(home.root) / ".jp" / "conversations"
+    assert mirror.list_roots() == [Path(workspace.root)]
+    conversations = Path(workspace.root) / ".jp" / "conversations"
     assert mirror.list_watched_folders(tmp_path) == [conversations, conversations / NAME]
     assert mirror.list_watched_folders(tmp_path.parent / "nowhere") == []

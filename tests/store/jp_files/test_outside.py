@@ -58,12 +58,12 @@ def test_witness_detects_files_opened_outside_the_root(tmp_path: Path):
 def test_mirror_reads_nothing_outside_and_names_refused_entries(root: Path, outside_folder: Path):
     expected_lines = hostile.make_entries(root, outside_folder)
     (root / ".jp" / ".id").symlink_to(outside_folder / "id")
-    home, report = mirror.mirror_workspace(root)
+    workspace, report = mirror.mirror_workspace(root)
     while indexer.index_next():
         pass
     lines = dict(line.split(": ", 1) for line in report.problems)
     assert lines == expected_lines | {".jp/.id": "it is a symbolic link, and jpweb follows none"}
-    assert home.jp_id.startswith("~")
+    assert workspace.jp_id.startswith("~")
     texts = [*JournalEntry.objects.values_list("text", flat=True)]
     texts += Passage.objects.values_list("body", flat=True)
     assert not [text for text in texts if hostile.SECRET in text]
@@ -120,8 +120,8 @@ def test_changes_write_nothing_through_links(
     root: Path, outside_folder: Path, place: str, target: str
 ):
     write_folder(root, hostile.GOOD, hostile.ONE, last_activated_at="2026-01-02 03:04:05.0")
-    home, _ = mirror.mirror_workspace(root)
-    attachments.set_write_policy(home, WritePolicy.CURRENT)
+    workspace, _ = mirror.mirror_workspace(root)
+    attachments.set_write_policy(workspace, WritePolicy.CURRENT)
     conversation = Conversation.objects.get()
     path = root / ".jp" / place.format(ds=conversation.jp_id, name=hostile.GOOD)
     path.parent.mkdir(exist_ok=True)
@@ -136,17 +136,17 @@ def test_changes_write_nothing_through_links(
 @pytest.mark.parametrize("place", ["{name}/events.json.tmp", ".jpweb-{ds}", "{name}/notes.md"])
 def test_changes_pass_over_links_that_are_in_the_way(root: Path, outside_folder: Path, place: str):
     write_folder(root, hostile.GOOD, hostile.ONE, last_activated_at="2026-01-02 03:04:05.0")
-    home, _ = mirror.mirror_workspace(root)
-    attachments.set_write_policy(home, WritePolicy.CURRENT)
+    workspace, _ = mirror.mirror_workspace(root)
+    attachments.set_write_policy(workspace, WritePolicy.CURRENT)
     conversation = Conversation.objects.get()
     path = root / ".jp/conversations" / place.format(ds=conversation.jp_id, name=hostile.GOOD)
     path.symlink_to(outside_folder / "precious")
     assert metadata_file.apply_change(conversation.pk, MetadataChange(title="Mine")).title == "Mine"
 
 
-def native(home: Workspace) -> Any:
+def native(workspace: Workspace) -> Any:
     """Return a conversation that was run here, with the beginning of a turn."""
-    conversation = making.conversation(home)
+    conversation = making.conversation(workspace)
     assert conversation.origin == Origin.NATIVE
     run = making.start_run(conversation)
     journal.append_events(conversation.pk, [event(TurnStart()), event(ChatRequest("Hi"))], run)
@@ -156,9 +156,9 @@ def native(home: Workspace) -> Any:
 @pytest.mark.parametrize("place", ["{ds}-a-talk", ".jpweb-{ds}", ".archive/{ds}-a-talk"])
 def test_runs_write_nothing_through_links(root: Path, outside_folder: Path, place: str):
     write_folder(root, hostile.GOOD, hostile.ONE)
-    home, _ = mirror.mirror_workspace(root)
-    attachments.set_write_policy(home, WritePolicy.CURRENT)
-    conversation = native(home)
+    workspace, _ = mirror.mirror_workspace(root)
+    attachments.set_write_policy(workspace, WritePolicy.CURRENT)
+    conversation = native(workspace)
     path = root / ".jp" / "conversations" / place.format(ds=conversation.jp_id)
     path.parent.mkdir(exist_ok=True)
     path.symlink_to(outside_folder / "conversation")

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from jpweb.store import journal
-from jpweb.store.jp_files import mirror, reader, reader_pool, workspace
+from jpweb.store.jp_files import mirror, reader, reader_pool
 from jpweb.store.jp_files.reader import ParsedConversation
-from jpweb.store.jp_files.workspace import DiskConversation
+from jpweb.store.jp_files.workspace import DiskConversation, find_workspace, iterate_conversations
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.stream.events import Element, EventKind
 from tests.builders import make_answer, make_call, make_inquiry, make_result, raw, stream
@@ -76,7 +76,7 @@ def worker_processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[b
 
 
 def list_disk_conversations(root: Path) -> list[DiskConversation]:
-    return list(workspace.iterate_conversations(workspace.find_workspace(root)))
+    return list(iterate_conversations(find_workspace(root)))
 
 
 def rows() -> list[Any]:
@@ -103,11 +103,11 @@ def test_reader_processes_read_the_same_rows_as_the_main_process(
 ):
     monkeypatch.setattr(reader_pool, "MAX_SMALL_BYTES", 0)
     progress: list[Any] = []
-    home, report = mirror.mirror_workspace(root, "", lambda *args: progress.append(args[:2]))
+    workspace, report = mirror.mirror_workspace(root, "", lambda *args: progress.append(args[:2]))
     expected_rows = rows()
     assert [worker.returncode for worker in worker_processes] == [0, 0]
     assert progress == [(done, MANY + 2) for done in range(MANY + 3)]
-    home.delete()
+    workspace.delete()
     let_much_be(monkeypatch, MUCH)
     second_report = mirror.mirror_workspace(root)[1]
     assert (len(worker_processes), rows()) == (2, expected_rows)

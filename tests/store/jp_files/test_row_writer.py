@@ -105,9 +105,9 @@ def test_copy_in_batches_writes_the_same_rows(tmp_path: Path, pauses: list[Any])
     write_folder(tmp_path, NAME, stream(*KINDS))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(row_writer, "MAX_BATCH_ENTRIES", 100)
-        home, at_once = mirror.mirror_workspace(tmp_path)
+        workspace, at_once = mirror.mirror_workspace(tmp_path)
     expected = rows()
-    home.delete()
+    workspace.delete()
     assert pauses == []
     _, report = mirror.mirror_workspace(tmp_path)
     assert rows() == expected

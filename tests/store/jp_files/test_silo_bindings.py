@@ -38,16 +38,16 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path,
     return (*roots, silo)
 
 
-def sources(home: Workspace) -> list[str]:
-    return sorted(home.conversations.filter(removed_at=None).values_list("source", flat=True))
+def sources(workspace: Workspace) -> list[str]:
+    return sorted(workspace.conversations.filter(removed_at=None).values_list("source", flat=True))
 
 
 def test_copied_id_gets_no_copies_and_says_so(places: tuple[Path, Path, Path]):
     garden, thief, silo = places
-    home, report = mirror.mirror_workspace(garden)
-    assert (sources(home), report.problems) == ([SECRET, "17000000100-own"], [])
-    home, report = mirror.mirror_workspace(thief)
-    assert sources(home) == ["17000000101-own"]
+    workspace, report = mirror.mirror_workspace(garden)
+    assert (sources(workspace), report.problems) == ([SECRET, "17000000100-own"], [])
+    workspace, report = mirror.mirror_workspace(thief)
+    assert sources(workspace) == ["17000000101-own"]
     assert report.problems == [
         f"The user-local copies in {silo} are not read: the id {ID} is not confirmed for this "
         "folder. An owner can confirm it on the page “People”."
@@ -59,11 +59,11 @@ def test_copied_id_gets_no_copies_and_says_so(places: tuple[Path, Path, Path]):
 def test_id_changed_later_gets_no_copies(places: tuple[Path, Path, Path]):
     _, thief, _ = places
     (thief / ".jp" / ".id").write_text("zzzzz")
-    home, _ = mirror.mirror_workspace(thief)
+    workspace, _ = mirror.mirror_workspace(thief)
     (thief / ".jp" / ".id").write_text(ID)
-    second_home, report = mirror.mirror_workspace(thief)
-    assert (second_home.pk, sources(second_home), len(report.problems)) == (
-        home.pk,
+    second_workspace, report = mirror.mirror_workspace(thief)
+    assert (second_workspace.pk, sources(second_workspace), len(report.problems)) == (
+        workspace.pk,
         ["17000000101-own"],
         1,
     )
@@ -72,11 +72,11 @@ def test_id_changed_later_gets_no_copies(places: tuple[Path, Path, Path]):
 def test_copies_that_jp_last_used_elsewhere_are_not_bound(places: tuple[Path, Path, Path]):
     garden, thief, silo = places
     (silo / "storage").symlink_to(garden / ".jp")
-    home, _ = mirror.mirror_workspace(thief)
-    assert sources(home) == ["17000000101-own"]
+    workspace, _ = mirror.mirror_workspace(thief)
+    assert sources(workspace) == ["17000000101-own"]
     (silo / "storage").unlink()
     (silo / "storage").symlink_to(silo / "nowhere" / ".jp")
-    assert silo_bindings.find_unbound(home) is not None
+    assert silo_bindings.find_unbound(workspace) is not None
 
 
 def test_copies_whose_storage_is_the_root_are_bound(places: tuple[Path, Path, Path]):
@@ -88,37 +88,37 @@ def test_copies_whose_storage_is_the_root_are_bound(places: tuple[Path, Path, Pa
 def test_confirmed_copies_are_read(places: tuple[Path, Path, Path]):
     garden, thief, _ = places
     victim, _ = mirror.mirror_workspace(garden)
-    home, _ = mirror.mirror_workspace(thief)
-    owner = making.person("owner", Role.OWNER, home)
+    workspace, _ = mirror.mirror_workspace(thief)
+    owner = making.person("owner", Role.OWNER, workspace)
     making.person("other", Role.OWNER, victim)
     with pytest.raises(StoreError, match="owns both"):
-        silo_bindings.confirm_silo(home, owner, ID)
+        silo_bindings.confirm_silo(workspace, owner, ID)
     victim.memberships.create(person=owner, role=Role.OWNER)
     with pytest.raises(StoreError, match="nothing to confirm"):
-        silo_bindings.confirm_silo(home, owner, "zzzzz")
-    silo_bindings.confirm_silo(home, owner, ID)
+        silo_bindings.confirm_silo(workspace, owner, "zzzzz")
+    silo_bindings.confirm_silo(workspace, owner, ID)
     assert sources(mirror.mirror_workspace(thief)[0]) == [SECRET, "17000000101-own"]
-    home.refresh_from_db()
+    workspace.refresh_from_db()
     with pytest.raises(StoreError, match="nothing to confirm"):
-        silo_bindings.confirm_silo(home, owner, ID)
+        silo_bindings.confirm_silo(workspace, owner, ID)
 
 
 def test_unconfirmed_silo_blocks_writing_to_workspace_files(places: tuple[Path, Path, Path]):
     garden, thief, silo = places
     mirror.mirror_workspace(garden)
-    home, _ = mirror.mirror_workspace(thief)
+    workspace, _ = mirror.mirror_workspace(thief)
     with pytest.raises(StoreError, match="Nothing was written"):
-        attachments.set_write_policy(home, WritePolicy.CURRENT)
-    Workspace.objects.filter(pk=home.pk).update(writing=WritePolicy.CURRENT)
+        attachments.set_write_policy(workspace, WritePolicy.CURRENT)
+    Workspace.objects.filter(pk=workspace.pk).update(writing=WritePolicy.CURRENT)
     before = making.read_tree(thief), making.read_tree(silo)
-    conversation = Conversation.objects.get(workspace=home)
+    conversation = Conversation.objects.get(workspace=workspace)
     with pytest.raises(StoreError, match="Nothing was written"):
         metadata_file.apply_change(conversation.pk, MetadataChange(title="Mine"))
     assert (making.read_tree(thief), making.read_tree(silo)) == before
 
 
 def test_demo_claims_no_copies():
-    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH)
-    assert silo_bindings.find_unbound(home) is None
+    workspace, _ = mirror.mirror_workspace(mirror.DEMO_PATH)
+    assert silo_bindings.find_unbound(workspace) is None
     with pytest.raises(NoWorkspace, match="no folder of its own"):
-        silo_bindings.find_bound(home)
+        silo_bindings.find_bound(workspace)

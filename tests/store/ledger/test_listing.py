@@ -15,10 +15,10 @@ pytestmark = pytest.mark.django_db
 
 
 def test_ledger_file_ends_with_an_error_when_the_role_ends(monkeypatch: pytest.MonkeyPatch):
-    home = making.workspace()
-    auditor = making.person("auditor", Role.AUDITOR, home)
+    workspace = making.workspace()
+    auditor = making.person("auditor", Role.AUDITOR, workspace)
     for number in range(3):
-        record_act(Act.ROLE_CHANGED, OPERATOR, Place(home.pk), number=number)
+        record_act(Act.ROLE_CHANGED, OPERATOR, Place(workspace.pk), number=number)
     sealing.seal_entries()
     monkeypatch.setattr(listing, "_BATCH_ENTRIES", 1)
     pieces = listing.make_ledger_file(auditor.pk)
@@ -29,8 +29,8 @@ def test_ledger_file_ends_with_an_error_when_the_role_ends(monkeypatch: pytest.M
 
 
 def test_acts_recorded_together_are_entries_in_their_order():
-    home = making.workspace()
-    record_acts(NewAct(Act.EXPORTED, OPERATOR, Place(home.pk, key), {}) for key in (3, 1, 2))
+    workspace = making.workspace()
+    record_acts(NewAct(Act.EXPORTED, OPERATOR, Place(workspace.pk, key), {}) for key in (3, 1, 2))
     record_acts([])
     entries = LedgerEntry.objects.filter(act=Act.EXPORTED).order_by("pk")
     assert list(entries.values_list("conversation_id", flat=True)) == [3, 1, 2]
@@ -38,15 +38,18 @@ def test_acts_recorded_together_are_entries_in_their_order():
 
 
 def test_exporters_of_lists_are_those_of_a_starters_workspaces():
-    home, other_home = making.workspace("Garden"), making.workspace("Elsewhere")
-    ada, bob = making.person("ada", Role.AUDITOR, home), making.person("bob", Role.AUDITOR, home)
-    conversation = making.conversation(home, "A talk", ada)
-    making.conversation(home, "Another", ada)
+    workspace, other_workspace = making.workspace("Garden"), making.workspace("Elsewhere")
+    ada, bob = (
+        making.person("ada", Role.AUDITOR, workspace),
+        making.person("bob", Role.AUDITOR, workspace),
+    )
+    conversation = making.conversation(workspace, "A talk", ada)
+    making.conversation(workspace, "Another", ada)
     for actor in (Actor.from_person(bob), OPERATOR, Actor.from_person(ada), Actor.from_person(bob)):
-        record_act(Act.EXPORTED, actor, Place(home.pk), file="questions.csv")
-    record_act(Act.EXPORTED, Actor.from_person(bob), Place(home.pk, conversation.pk))
-    record_act(Act.EXPORTED, Actor.from_person(bob), Place(other_home.pk))
-    record_act(Act.READ, Actor.from_person(bob), Place(home.pk))
+        record_act(Act.EXPORTED, actor, Place(workspace.pk), file="questions.csv")
+    record_act(Act.EXPORTED, Actor.from_person(bob), Place(workspace.pk, conversation.pk))
+    record_act(Act.EXPORTED, Actor.from_person(bob), Place(other_workspace.pk))
+    record_act(Act.READ, Actor.from_person(bob), Place(workspace.pk))
     exporters = listing.list_workspace_exporters(ada.pk)
     assert [
         (row.workspace_name, row.is_operator, row.person_name, row.export_count)

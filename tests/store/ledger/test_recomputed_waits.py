@@ -78,10 +78,10 @@ def test_wait_times_by_workspace_follow_from_the_entries_alone(monkeypatch: pyte
     auditor: Person = making.person("auditor")
     names = {}
     for name in ("Garden", "Orchard"):
-        home = making.workspace(name)
-        names[home.pk] = name
-        auditor.memberships.create(workspace=home, role=Role.AUDITOR)
-        run = making.start_run(making.conversation(home))
+        workspace = making.workspace(name)
+        names[workspace.pk] = name
+        auditor.memberships.create(workspace=workspace, role=Role.AUDITOR)
+        run = making.start_run(making.conversation(workspace))
         for number in range(_QUESTION_COUNT):
             is_person = random.random() < _PERSON_SHARE
             by = making.decider(auditor) if is_person else Decider("configuration")

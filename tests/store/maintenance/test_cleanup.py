@@ -33,9 +33,9 @@ DAY = timedelta(days=1)
 
 
 def address() -> NotificationDestination:
-    person, home = making.person(), making.workspace()
+    person, workspace = making.person(), making.workspace()
     return NotificationDestination.objects.create(
-        person=person, workspace=home, url="json://x", delay=60
+        person=person, workspace=workspace, url="json://x", delay=60
     )
 
 
@@ -122,11 +122,11 @@ def test_cleanup_keeps_notices_of_unseen_mentions():
 
 
 def test_cleanup_deletes_presence_after_a_day():
-    home = making.workspace()
+    workspace = making.workspace()
     for name, hours in (("dead", 25), ("alive", 1)):
         Presence.objects.create(
             person=making.person(),
-            workspace=home,
+            workspace=workspace,
             process=name,
             seen_at=timezone.now() - timedelta(hours=hours),
         )

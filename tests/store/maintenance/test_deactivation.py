@@ -41,17 +41,17 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def ada(home: Workspace) -> Person:
-    return making.person("ada", Role.OWNER, home)
+def ada(workspace: Workspace) -> Person:
+    return making.person("ada", Role.OWNER, workspace)
 
 
 @pytest.fixture
-def ben(home: Workspace) -> Person:
-    return making.person("ben", Role.OWNER, home)
+def ben(workspace: Workspace) -> Person:
+    return making.person("ben", Role.OWNER, workspace)
 
 
-def close_question(home: Workspace, decider: Decider | None = None) -> Inquiry:
-    row = making.question(making.start_run(making.conversation(home)))
+def close_question(workspace: Workspace, decider: Decider | None = None) -> Inquiry:
+    row = making.question(making.start_run(making.conversation(workspace)))
     making.settle(row, Answered(True), decider)
     return inquiries.get_inquiry(row.pk)
 
@@ -63,14 +63,14 @@ def list_acts(*acts: Act) -> list[tuple[str, str]]:
 
 
 def test_deactivation_ends_sign_ins_links_and_invitations(
-    home: Workspace, ada: Person, ben: Person
+    workspace: Workspace, ada: Person, ben: Person
 ):
     client = Client()
     client.force_login(ada)
     tokens = [accounts.issue_link(ada), accounts.issue_link(ben, maker=ada)]
-    invitations.create_invitation(home, "Eve", Role.READER, ada)
-    kept_token = invitations.create_invitation(home, "Finn", Role.READER, ben)
-    question, expires_at = close_question(home), clock.now() + timedelta(days=1)
+    invitations.create_invitation(workspace, "Eve", Role.READER, ada)
+    kept_token = invitations.create_invitation(workspace, "Finn", Role.READER, ben)
+    question, expires_at = close_question(workspace), clock.now() + timedelta(days=1)
     AnswerLink.objects.create(inquiry=question, person=ada, token_hash="a", expires_at=expires_at)
     assert deactivation.deactivate_person(ada) == (True, 1, [], False)
     assert client.get("/account").status_code == 302
@@ -85,12 +85,12 @@ def test_deactivation_ends_sign_ins_links_and_invitations(
     assert list_acts(Act.INVITATION_WITHDRAWN) == [("operator", "")]
 
 
-def test_deactivation_gives_claims_and_reviews_back(home: Workspace, ada: Person, ben: Person):
-    run = making.start_run(making.conversation(home))
+def test_deactivation_gives_claims_and_reviews_back(workspace: Workspace, ada: Person, ben: Person):
+    run = making.start_run(making.conversation(workspace))
     question, approval = making.question(run), making.prompt(run)
     assert claims.claim_question(question, ada)
     assert claims.claim_approval(approval, ada)
-    closed = close_question(home)
+    closed = close_question(workspace)
     assignments.assign(subjects.load_question(closed), ada.pk, Actor.from_person(ben))
     assert reservations.reserve(closed.conversation_id, closed.anchor, ada.pk)
     deactivation.deactivate_person(ada)
@@ -104,30 +104,30 @@ def test_deactivation_gives_claims_and_reviews_back(home: Workspace, ada: Person
 
 
 def test_answers_trust_and_roles_of_a_deactivated_person_stay(
-    home: Workspace, ada: Person, ben: Person
+    workspace: Workspace, ada: Person, ben: Person
 ):
-    row = close_question(home, making.decider(ada))
-    Trust.objects.create(workspace=home, kind=TrustKind.TOOL, name="x", trusted_by=ada)
+    row = close_question(workspace, making.decider(ada))
+    Trust.objects.create(workspace=workspace, kind=TrustKind.TOOL, name="x", trusted_by=ada)
     deactivation.deactivate_person(ada)
     row.refresh_from_db()
     assert row.decider == ada
     assert Trust.objects.get().trusted_by == ada
-    assert accounts.get_role(ada.pk, home.pk) is Role.OWNER
-    assert ada in [member.person for member in accounts.list_members(home.pk)]
+    assert accounts.get_role(ada.pk, workspace.pk) is Role.OWNER
+    assert ada in [member.person for member in accounts.list_members(workspace.pk)]
 
 
 def test_deactivated_person_is_not_present_mentionable_or_assignable(
-    home: Workspace, ada: Person, ben: Person
+    workspace: Workspace, ada: Person, ben: Person
 ):
-    subject = subjects.load_question(close_question(home))
+    subject = subjects.load_question(close_question(workspace))
     group = groups.create_group("Night shift", ben)
-    presence.record_presence("one", {(ada.pk, home.pk)})
+    presence.record_presence("one", {(ada.pk, workspace.pk)})
 
     def list_places() -> list[bool]:
         return [
-            presence.is_anyone_present(home.pk),
-            ada in presence.list_present(home.pk),
-            "Ada" in mentions.list_member_names(home.pk),
+            presence.is_anyone_present(workspace.pk),
+            ada in presence.list_present(workspace.pk),
+            "Ada" in mentions.list_member_names(workspace.pk),
             ada in assignments.list_assignable(subject),
             ada in group_members.list_candidates(group, ben.pk),
         ]
@@ -137,33 +137,35 @@ def test_deactivated_person_is_not_present_mentionable_or_assignable(
     assert list_places() == [False] * 5
 
 
-def test_deactivation_of_the_only_owner_is_refused_unless_allowed(home: Workspace, ada: Person):
-    making.person("ben", Role.AUDITOR, home)
+def test_deactivation_of_the_only_owner_is_refused_unless_allowed(
+    workspace: Workspace, ada: Person
+):
+    making.person("ben", Role.AUDITOR, workspace)
     with pytest.raises(LastOwner, match="Garden would have no owner"):
         deactivation.deactivate_person(ada)
     ada.refresh_from_db()
     assert ada.is_active
     assert not LedgerEntry.objects.exists()
     result = deactivation.deactivate_person(ada, may_leave_ownerless=True)
-    assert (result.ownerless, result.has_new_owner) == ([home], False)
+    assert (result.ownerless, result.has_new_owner) == ([workspace], False)
 
 
 @pytest.mark.parametrize("is_later", [True, False])
 @pytest.mark.parametrize("is_member", [True, False])
 def test_new_owner_takes_what_only_the_deactivated_person_owned(
-    home: Workspace, ada: Person, is_later: bool, is_member: bool
+    workspace: Workspace, ada: Person, is_later: bool, is_member: bool
 ):
     ben = making.person("ben")
     if is_member:
-        Membership.objects.create(person=ben, workspace=home, role=Role.READER)
+        Membership.objects.create(person=ben, workspace=workspace, role=Role.READER)
     orchard = making.workspace("Orchard")
     for person in (ada, making.person("cleo")):
         Membership.objects.create(person=person, workspace=orchard, role=Role.OWNER)
     if is_later:
         deactivation.deactivate_person(ada, may_leave_ownerless=True)
     result = deactivation.deactivate_person(ada, ben)
-    assert (result.is_new, result.ownerless) == (not is_later, [home])
-    assert accounts.get_role(ben.pk, home.pk) is Role.OWNER
+    assert (result.is_new, result.ownerless) == (not is_later, [workspace])
+    assert accounts.get_role(ben.pk, workspace.pk) is Role.OWNER
     assert accounts.get_role(ben.pk, orchard.pk) is None
     act = Act.ROLE_CHANGED if is_member else Act.MEMBER_ADDED
     assert list_acts(Act.ROLE_CHANGED, Act.MEMBER_ADDED) == [("operator", f"person:{ben.pk}")]
@@ -171,8 +173,8 @@ def test_new_owner_takes_what_only_the_deactivated_person_owned(
     assert deactivation.deactivate_person(ada).ownerless == []
 
 
-def test_new_owner_who_cannot_be_one_changes_nothing(home: Workspace, ada: Person):
-    making.person("ben", Role.READER, home)
+def test_new_owner_who_cannot_be_one_changes_nothing(workspace: Workspace, ada: Person):
+    making.person("ben", Role.READER, workspace)
     lookalike, gone = making.person("elsewhere"), making.person("gone")
     Person.objects.filter(pk=lookalike.pk).update(first_name="Ben")
     lookalike.refresh_from_db()
@@ -182,11 +184,11 @@ def test_new_owner_who_cannot_be_one_changes_nothing(home: Workspace, ada: Perso
             deactivation.deactivate_person(ada, new_owner)
     ada.refresh_from_db()
     assert ada.is_active
-    assert accounts.get_role(ada.pk, home.pk) is Role.OWNER
+    assert accounts.get_role(ada.pk, workspace.pk) is Role.OWNER
 
 
 def test_deactivated_owner_does_not_count_beside_the_last_active_one(
-    home: Workspace, ada: Person, ben: Person
+    workspace: Workspace, ada: Person, ben: Person
 ):
     deactivation.deactivate_person(ada)
     member = Membership.objects.get(person=ben)
@@ -195,35 +197,35 @@ def test_deactivated_owner_does_not_count_beside_the_last_active_one(
     with pytest.raises(LastOwner):
         accounts.remove_member(member)
     accounts.remove_member(Membership.objects.get(person=ada))
-    assert accounts.get_role(ben.pk, home.pk) is Role.OWNER
+    assert accounts.get_role(ben.pk, workspace.pk) is Role.OWNER
 
 
-def test_a_group_does_not_leave_a_deactivated_owner_alone(home: Workspace, ada: Person):
-    owner = making.person("owner", Role.OWNER, home)
+def test_a_group_does_not_leave_a_deactivated_owner_alone(workspace: Workspace, ada: Person):
+    owner = making.person("owner", Role.OWNER, workspace)
     group = make_group("Night shift", owner, owner)
-    give(group, home, Role.OWNER)
+    give(group, workspace, Role.OWNER)
     Membership.objects.filter(person=owner).update(direct_role=Role.READER)
     deactivation.deactivate_person(ada)
     with pytest.raises(LastOwner):
-        groups.take_role(group, home, act_as())
+        groups.take_role(group, workspace, act_as())
 
 
-def test_make_owner_takes_no_deactivated_person_and_counts_none(home: Workspace, ada: Person):
+def test_make_owner_takes_no_deactivated_person_and_counts_none(workspace: Workspace, ada: Person):
     first = accounts.get_or_create_owner()
-    accounts.make_owner(first, home)
-    assert accounts.get_role(first.pk, home.pk) is None
+    accounts.make_owner(first, workspace)
+    assert accounts.get_role(first.pk, workspace.pk) is None
     Person.objects.update(is_active=False)
     first.refresh_from_db()
-    accounts.make_owner(first, home)
-    assert accounts.get_role(first.pk, home.pk) is None
+    accounts.make_owner(first, workspace)
+    assert accounts.get_role(first.pk, workspace.pk) is None
     Person.objects.filter(pk=first.pk).update(is_active=True)
     first.refresh_from_db()
-    accounts.make_owner(first, home)
-    assert accounts.get_role(first.pk, home.pk) is Role.OWNER
+    accounts.make_owner(first, workspace)
+    assert accounts.get_role(first.pk, workspace.pk) is Role.OWNER
 
 
 def test_links_of_a_deactivated_person_cannot_be_made_and_do_not_come_back(
-    home: Workspace, ada: Person, ben: Person
+    workspace: Workspace, ada: Person, ben: Person
 ):
     deactivation.deactivate_person(ada)
     ada.refresh_from_db()
@@ -238,11 +240,11 @@ def test_links_of_a_deactivated_person_cannot_be_made_and_do_not_come_back(
     assert not SignIn.objects.exists()
     ada.refresh_from_db()
     assert accounts.use_link(accounts.issue_link(ada)).person == ada
-    assert accounts.get_role(ada.pk, home.pk) is Role.OWNER
+    assert accounts.get_role(ada.pk, workspace.pk) is Role.OWNER
 
 
 def test_deactivation_and_reactivation_are_recorded_once_in_each_workspace(
-    home: Workspace, ada: Person, ben: Person
+    workspace: Workspace, ada: Person, ben: Person
 ):
     orchard = making.workspace("Orchard")
     for person in (ada, ben):
@@ -253,7 +255,7 @@ def test_deactivation_and_reactivation_are_recorded_once_in_each_workspace(
     acts = (Act.PERSON_DEACTIVATED, Act.PERSON_REACTIVATED)
     for act in acts:
         rows = LedgerEntry.objects.filter(act=act)
-        assert {row.workspace_id for row in rows} == {home.pk, orchard.pk}
+        assert {row.workspace_id for row in rows} == {workspace.pk, orchard.pk}
         assert rows.count() == 2
         assert {json.loads(row.text)["details"]["person"] for row in rows} == {"Ada"}
     page, _ = decisions.list_page(ben.pk, DecisionFilters(kind="rights"), None)

@@ -24,7 +24,7 @@ def run() -> Run:
     return making.start_run(making.conversation(making.workspace()))
 
 
-def home(run: Run) -> Workspace:
+def get_workspace(run: Run) -> Workspace:
     return Workspace.objects.get(pk=run.conversation.workspace_id)
 
 
@@ -59,7 +59,7 @@ def waiting(run: Run, seconds: float | None) -> Inquiry:
 def test_question_expiry_overrides_that_of_the_workspace(
     run: Run, of_question: float | None, of_the_workspace: int | None, seconds: float | None
 ):
-    inquiry_expiry.set_expiry(home(run), of_the_workspace)
+    inquiry_expiry.set_expiry(get_workspace(run), of_the_workspace)
     row = question(run) if of_question is None else question(run, expires_after=of_question)
     assert row.asked_at == ASKED_AT
     expected = None if seconds is None else ASKED_AT + timedelta(seconds=seconds)
@@ -73,11 +73,11 @@ def test_set_expiry_does_not_affect_other_workspaces(run: Run):
 
 def test_set_expiry_applies_only_to_later_questions(run: Run):
     row = question(run)
-    inquiry_expiry.set_expiry(home(run), 60)
+    inquiry_expiry.set_expiry(get_workspace(run), 60)
     row.refresh_from_db()
     assert row.expires_at is None
     later_question = making.question(run)
-    inquiry_expiry.set_expiry(home(run), None)
+    inquiry_expiry.set_expiry(get_workspace(run), None)
     later_question.refresh_from_db()
     assert later_question.expires_at == later_question.asked_at + timedelta(seconds=60)
 

@@ -12,8 +12,8 @@ from tests.store import making
 def address(
     run: Run, delay: int = 0, role: Role = Role.RESPONDER, **fields: Any
 ) -> NotificationDestination:
-    home = run.conversation.workspace
-    recipient: Person = fields.pop("person", None) or making.person("", role, home)
+    workspace = run.conversation.workspace
+    recipient: Person = fields.pop("person", None) or making.person("", role, workspace)
     return NotificationDestination.objects.create(
-        person=recipient, workspace=home, url="ntfy://t", delay=delay
+        person=recipient, workspace=workspace, url="ntfy://t", delay=delay
     )

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def question() -> Inquiry:
-    home = making.workspace()
-    return making.question(making.start_run(making.conversation(home)))
+    workspace = making.workspace()
+    return making.question(making.start_run(making.conversation(workspace)))
 
 
 @pytest.fixture

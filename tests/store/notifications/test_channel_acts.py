@@ -25,18 +25,18 @@ def list_channel_acts() -> list[tuple[str, int | None, int | None, dict[str, Any
 
 
 def test_destination_that_is_added_and_removed_is_two_entries(db: None):
-    home = making.workspace("Garden")
-    ada = making.person("ada", Role.RESPONDER, home)
-    destination = destinations.add_destination(ada.pk, home.pk, "ntfy://canary", 60)
+    workspace = making.workspace("Garden")
+    ada = making.person("ada", Role.RESPONDER, workspace)
+    destination = destinations.add_destination(ada.pk, workspace.pk, "ntfy://canary", 60)
     with pytest.raises(DestinationRefused):
-        destinations.add_destination(ada.pk, home.pk, "ntfy://canary", 60)
+        destinations.add_destination(ada.pk, workspace.pk, "ntfy://canary", 60)
     destinations.remove_destination(ada.pk, destination.pk)
     with pytest.raises(UnknownDestination):
         destinations.remove_destination(ada.pk, destination.pk)
     details = {"service": "ntfy"}
     assert list_channel_acts() == [
-        ("channel_added", ada.pk, home.pk, details),
-        ("channel_removed", ada.pk, home.pk, details),
+        ("channel_added", ada.pk, workspace.pk, details),
+        ("channel_removed", ada.pk, workspace.pk, details),
     ]
 
 

@@ -30,8 +30,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run() -> Run:
-    home = making.workspace()
-    return making.start_run(making.conversation(home, "A talk"))
+    workspace = making.workspace()
+    return making.start_run(making.conversation(workspace, "A talk"))
 
 
 def test_list_due_without_destinations_takes_one_query_per_channel(run: Run):
@@ -132,8 +132,8 @@ def test_list_due_leaves_room_beside_a_destination_with_older_due(run: Run):
     address(run)
     for _ in range(3 * delivery_channels.MAX_PER_DESTINATION):
         making.question(run)
-    home = making.workspace()
-    other_run = making.start_run(making.conversation(home))
+    workspace = making.workspace()
+    other_run = making.start_run(making.conversation(workspace))
     latest = address(other_run)
     making.question(other_run)
     Inquiry.objects.filter(run=other_run).update(asked_at=timezone.now() - timedelta(minutes=1))

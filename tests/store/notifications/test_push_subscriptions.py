@@ -22,9 +22,9 @@ def test_a_late_reply_about_an_earlier_address_forgets_no_later_one(db: None):
 
 
 def test_a_gone_browser_that_is_turned_on_again_gets_nothing_once_more(db: None):
-    home = making.workspace("Garden")
-    ada = making.person("ada", Role.RESPONDER, home)
-    run = making.start_run(making.conversation(home, "A talk", ada), ada)
+    workspace = making.workspace("Garden")
+    ada = making.person("ada", Role.RESPONDER, workspace)
+    run = making.start_run(making.conversation(workspace, "A talk", ada), ada)
     making.question(run)
     key, service = sign_in(ada), PushService()
     gone = push_subscriptions.save_subscription(key, **service.make_subscription(), delay=0)
@@ -39,9 +39,9 @@ def test_a_gone_browser_that_is_turned_on_again_gets_nothing_once_more(db: None)
 
 
 def test_push_subscription_belongs_to_the_last_person_who_enabled_it(db: None):
-    home = making.workspace("Garden")
+    workspace = making.workspace("Garden")
     subscription = PushService().make_subscription()
-    people = [making.person(name, Role.RESPONDER, home) for name in ("ada", "grace")]
+    people = [making.person(name, Role.RESPONDER, workspace) for name in ("ada", "grace")]
     for person in people:
         push_subscriptions.save_subscription(sign_in(person), **subscription, delay=0)
     assert [row.person for row in PushSubscription.objects.all()] == [people[1]]

@@ -28,8 +28,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run() -> Run:
-    home = making.workspace()
-    return making.start_run(making.conversation(home, "A talk"))
+    workspace = making.workspace()
+    return making.start_run(making.conversation(workspace, "A talk"))
 
 
 def claim_all() -> list[tuple[int, str] | None]:
@@ -124,12 +124,15 @@ def test_a_question_that_came_back_is_due_once_nobody_is_on_it(run: Run):
 
 def test_questions_that_came_back_are_due_to_each_receiver_in_later_rounds(run: Run):
     """The browser's limit of a round is taken by older questions of another workspace."""
-    home, count = making.workspace("Older"), delivery_channels.MAX_PER_DESTINATION
+    workspace, count = making.workspace("Older"), delivery_channels.MAX_PER_DESTINATION
     destination = address(run)
     Membership.objects.create(
-        person=destination.person, workspace=home, role=Role.RESPONDER, direct_role=Role.RESPONDER
+        person=destination.person,
+        workspace=workspace,
+        role=Role.RESPONDER,
+        direct_role=Role.RESPONDER,
     )
-    older_run = making.start_run(making.conversation(home))
+    older_run = making.start_run(making.conversation(workspace))
     questions = [making.question(older_run) for _ in range(count)]
     questions += [making.question(run) for _ in range(3)]
     key, service = sign_in(destination.person), PushService()
@@ -138,13 +141,13 @@ def test_questions_that_came_back_are_due_to_each_receiver_in_later_rounds(run: 
     for question in questions:
         snooze_and_end(question, destination.person_id)
     assert len(claim_all()) == count + 3
-    workspace_ids = {home.pk, run.conversation.workspace_id}
+    workspace_ids = {workspace.pk, run.conversation.workspace_id}
     assert snoozes.delete_ended() == workspace_ids
     assert QuestionSnooze.objects.count() == 3, "the browser is due a message of each"
     assert [len(claim_all()) for _ in range(2)] == [3, 0]
     to_browsers = PushDelivery.objects.filter(return_number=1)
     assert {row.inquiry_id for row in to_browsers} == {row.pk for row in questions}
-    assert snoozes.delete_ended() == workspace_ids - {home.pk}
+    assert snoozes.delete_ended() == workspace_ids - {workspace.pk}
     assert not QuestionSnooze.objects.exists()
 
 

@@ -12,8 +12,8 @@ from tests.store.people.grouping import make_group
 
 
 @pytest.fixture
-def owner(home: Workspace) -> Person:
-    return making.person("owner", Role.OWNER, home)
+def owner(workspace: Workspace) -> Person:
+    return making.person("owner", Role.OWNER, workspace)
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def orchard(owner: Person) -> Workspace:
 
 
 @pytest.fixture
-def ada(home: Workspace) -> Person:
-    return making.person("ada", Role.READER, home)
+def ada(workspace: Workspace) -> Person:
+    return making.person("ada", Role.READER, workspace)
 
 
 @pytest.fixture

@@ -54,9 +54,9 @@ def test_declining_is_an_act_of_the_person(group: Group, ada: Person):
 
 
 def test_owners_of_each_workspace_of_a_group_see_its_changes(
-    group: Group, ada: Person, home: Workspace, orchard: Workspace
+    group: Group, ada: Person, workspace: Workspace, orchard: Workspace
 ):
-    give(group, home, Role.READER)
+    give(group, workspace, Role.READER)
     give(group, orchard, Role.READER)
     olga = making.person("olga", Role.OWNER, orchard)
     group_members.leave_group(find_row(group, ada), ada)
@@ -76,11 +76,11 @@ def test_owners_of_each_workspace_of_a_group_see_its_changes(
 
 
 def test_departures_are_the_latest_of_each_person_who_is_not_in_the_group(
-    group: Group, owner: Person, ada: Person, home: Workspace, orchard: Workspace
+    group: Group, owner: Person, ada: Person, workspace: Workspace, orchard: Workspace
 ):
-    give(group, home, Role.READER)
+    give(group, workspace, Role.READER)
     give(group, orchard, Role.READER)
-    ben = making.person("ben", Role.READER, home)
+    ben = making.person("ben", Role.READER, workspace)
     group_members.leave_group(find_row(group, ada), ada)
     for _ in range(2):
         group_members.add_person(group, ben, act_as())

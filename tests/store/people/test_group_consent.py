@@ -39,23 +39,23 @@ def test_group_role_gives_access_only_after_acceptance(
 
 
 def test_added_person_gets_group_roles_only_after_acceptance(
-    group: Group, owner: Person, home: Workspace, orchard: Workspace
+    group: Group, owner: Person, workspace: Workspace, orchard: Workspace
 ):
     give(group, orchard, Role.RESPONDER)
-    ben = making.person("ben", Role.READER, home)
+    ben = making.person("ben", Role.READER, workspace)
     group_members.add_person(group, ben, act_as())
-    assert accounts.get_roles(ben.pk) == {home.pk: Role.READER}
+    assert accounts.get_roles(ben.pk) == {workspace.pk: Role.READER}
     (waiting,) = group_members.list_group_members_of(ben.pk)
     assert (waiting.group, waiting.inviter, waiting.accepted_at) == (group, owner, None)
 
 
 def test_role_counts_at_once_for_a_person_who_is_in_the_workspace(
-    group: Group, ada: Person, home: Workspace
+    group: Group, ada: Person, workspace: Workspace
 ):
-    give(group, home, Role.AUDITOR)
-    assert accounts.get_role(ada.pk, home.pk) == Role.AUDITOR
-    groups.take_role(group, home, act_as())
-    assert accounts.get_role(ada.pk, home.pk) == Role.READER
+    give(group, workspace, Role.AUDITOR)
+    assert accounts.get_role(ada.pk, workspace.pk) == Role.AUDITOR
+    groups.take_role(group, workspace, act_as())
+    assert accounts.get_role(ada.pk, workspace.pk) == Role.READER
 
 
 def test_accepted_group_gives_access_by_later_roles(group: Group, ada: Person, orchard: Workspace):
@@ -74,12 +74,12 @@ def test_acceptance_ends_with_the_place_in_the_group(group: Group, ada: Person, 
 
 
 def test_declined_group_is_left_with_the_roles_that_it_gave(
-    group: Group, ada: Person, home: Workspace, orchard: Workspace
+    group: Group, ada: Person, workspace: Workspace, orchard: Workspace
 ):
-    give(group, home, Role.RESPONDER)
+    give(group, workspace, Role.RESPONDER)
     give(group, orchard, Role.READER)
     group_members.leave_group(find_row(group, ada), ada)
-    assert accounts.get_roles(ada.pk) == {home.pk: Role.READER}
+    assert accounts.get_roles(ada.pk) == {workspace.pk: Role.READER}
     assert not group.members.exists()
 
 
@@ -145,16 +145,16 @@ def test_unaccepted_group_does_not_keep_a_membership(
 
 
 def test_accept_group_ends_links_made_by_others(
-    group: Group, ada: Person, home: Workspace, orchard: Workspace
+    group: Group, ada: Person, workspace: Workspace, orchard: Workspace
 ):
     give(group, orchard, Role.READER)
-    accounts.issue_link(ada, maker=making.person("olga", Role.OWNER, home))
+    accounts.issue_link(ada, maker=making.person("olga", Role.OWNER, workspace))
     join(group, ada)
     assert not SignInLink.objects.exists()
 
 
 def test_owner_who_adds_themselves_accepts_by_that(
-    group: Group, owner: Person, home: Workspace, orchard: Workspace
+    group: Group, owner: Person, workspace: Workspace, orchard: Workspace
 ):
     accounts.make_owner(making.person("olga"), making.workspace("Elsewhere"))
     group_members.add_person(group, owner, act_as())
@@ -162,7 +162,7 @@ def test_owner_who_adds_themselves_accepts_by_that(
 
 
 def test_member_who_looks_like_the_person_keeps_them_from_being_added(
-    group: Group, owner: Person, home: Workspace, orchard: Workspace
+    group: Group, owner: Person, workspace: Workspace, orchard: Workspace
 ):
     making.person("\N{CYRILLIC SMALL LETTER A}da", Role.READER, orchard)
     with pytest.raises(NameTaken, match="looks like"):
@@ -201,28 +201,28 @@ def test_invited_person_has_the_role_of_the_group_that_waits(
 
 
 def test_removal_ends_the_place_in_a_group_that_was_not_joined(
-    group: Group, ada: Person, home: Workspace, owner: Person
+    group: Group, ada: Person, workspace: Workspace, owner: Person
 ):
-    give(group, home, Role.READER)
+    give(group, workspace, Role.READER)
     row = find_row(group, ada)
-    accounts.remove_member(Membership.objects.get(person=ada, workspace=home), act_as())
+    accounts.remove_member(Membership.objects.get(person=ada, workspace=workspace), act_as())
     with pytest.raises(MembershipEnded):
         group_members.accept_group(row, ada)
-    assert accounts.get_role(ada.pk, home.pk) is None
+    assert accounts.get_role(ada.pk, workspace.pk) is None
     entry = LedgerEntry.objects.filter(act=Act.GROUP_CHANGED).latest("pk")
     details = {"kind": "person removed", "group": "Night shift", "person": "Ada"}
     assert (entry.person_id, json.loads(entry.text)["details"]) == (owner.pk, details)
 
 
 def test_waiting_group_with_roles_elsewhere_keeps_a_member_in(
-    group: Group, ada: Person, home: Workspace, orchard: Workspace
+    group: Group, ada: Person, workspace: Workspace, orchard: Workspace
 ):
-    give(group, home, Role.READER)
+    give(group, workspace, Role.READER)
     give(group, orchard, Role.READER)
-    member = Membership.objects.get(person=ada, workspace=home)
+    member = Membership.objects.get(person=ada, workspace=workspace)
     with pytest.raises(RoleByGroup, match="Ada could come back into Garden by the group “Night"):
         accounts.remove_member(member)
-    groups.take_role(group, home, act_as())
+    groups.take_role(group, workspace, act_as())
     accounts.remove_member(member)
     join(group, ada)
     assert accounts.get_roles(ada.pk) == {orchard.pk: Role.READER}
@@ -239,24 +239,24 @@ def test_entry_of_an_invited_person_names_no_group_that_adds_nothing(
 
 
 def test_list_pending_people_lists_people_by_workspace(
-    group: Group, ada: Person, home: Workspace, orchard: Workspace
+    group: Group, ada: Person, workspace: Workspace, orchard: Workspace
 ):
-    give(group, home, Role.READER)
+    give(group, workspace, Role.READER)
     give(group, orchard, Role.READER)
-    assert not groups.list_pending_people(home.pk), "she is in it"
+    assert not groups.list_pending_people(workspace.pk), "she is in it"
     assert [row.person for row in groups.list_pending_people(orchard.pk)] == [ada]
     join(group, ada)
     assert not groups.list_pending_people(orchard.pk)
 
 
 def test_queries_of_a_role_do_not_grow_with_the_people_who_wait(
-    group: Group, home: Workspace, orchard: Workspace
+    group: Group, workspace: Workspace, orchard: Workspace
 ):
     counts = []
     give(group, orchard, Role.READER)
     for number in range(4):
         group_members.add_person(
-            group, making.person(f"waiter{number}", Role.READER, home), act_as()
+            group, making.person(f"waiter{number}", Role.READER, workspace), act_as()
         )
         with CaptureQueriesContext(connection) as queries:
             give(group, orchard, Role.READER)
@@ -264,8 +264,10 @@ def test_queries_of_a_role_do_not_grow_with_the_people_who_wait(
     assert counts == [counts[0]] * 4
 
 
-def test_give_role_reads_workspace_members_once(group: Group, home: Workspace, orchard: Workspace):
-    people = [making.person(f"joiner{number}", Role.READER, home) for number in range(3)]
+def test_give_role_reads_workspace_members_once(
+    group: Group, workspace: Workspace, orchard: Workspace
+):
+    people = [making.person(f"joiner{number}", Role.READER, workspace) for number in range(3)]
     for person in people:
         group_members.add_person(group, person, act_as())
         join(group, person)
@@ -278,10 +280,10 @@ def test_give_role_reads_workspace_members_once(group: Group, home: Workspace, o
 
 
 def test_give_role_refuses_lookalike_members_of_the_group(
-    group: Group, ada: Person, home: Workspace, orchard: Workspace
+    group: Group, ada: Person, workspace: Workspace, orchard: Workspace
 ):
     Membership.objects.filter(person=ada).delete()
-    lookalike = making.person("\N{CYRILLIC SMALL LETTER A}da", Role.READER, home)
+    lookalike = making.person("\N{CYRILLIC SMALL LETTER A}da", Role.READER, workspace)
     group_members.add_person(group, lookalike, act_as())
     for person in (ada, lookalike):
         join(group, person)

@@ -48,21 +48,21 @@ def test_group_role_gives_and_removes_access(group: Group, ada: Person, orchard:
     ],
 )
 def test_role_of_the_group_adds_to_the_own_one(
-    group: Group, home: Workspace, own_role: Role, group_role: Role, combined_role: Role
+    group: Group, workspace: Workspace, own_role: Role, group_role: Role, combined_role: Role
 ):
     member = Membership.objects.get(person__username="ada")
     accounts.change_role(member, own_role)
-    give(group, home, group_role)
-    assert accounts.get_role(member.person_id, home.pk) == combined_role
+    give(group, workspace, group_role)
+    assert accounts.get_role(member.person_id, workspace.pk) == combined_role
     groups.delete_group(group, act_as())
-    assert accounts.get_role(member.person_id, home.pk) == own_role
+    assert accounts.get_role(member.person_id, workspace.pk) == own_role
 
 
-def test_changed_direct_role_keeps_the_group_role(group: Group, home: Workspace):
-    give(group, home, Role.AUDITOR)
+def test_changed_direct_role_keeps_the_group_role(group: Group, workspace: Workspace):
+    give(group, workspace, Role.AUDITOR)
     member = Membership.objects.get(person__username="ada")
     assert accounts.change_role(member, Role.READER) == Role.AUDITOR
-    assert accounts.get_role(member.person_id, home.pk) == Role.AUDITOR
+    assert accounts.get_role(member.person_id, workspace.pk) == Role.AUDITOR
 
 
 def test_entry_of_a_changed_role_names_the_role_that_the_person_has(
@@ -109,11 +109,11 @@ def test_group_changes_cannot_remove_the_last_owner(
 
 
 def test_group_is_managed_only_by_owners_of_all_its_workspaces(
-    group: Group, owner: Person, home: Workspace, orchard: Workspace
+    group: Group, owner: Person, workspace: Workspace, orchard: Workspace
 ):
-    other_owner = making.person("olga", Role.OWNER, home)
+    other_owner = making.person("olga", Role.OWNER, workspace)
     assert groups.get_managed(group.pk, other_owner.pk) is None, "another person's, without a role"
-    give(group, home, Role.READER)
+    give(group, workspace, Role.READER)
     assert groups.get_managed(group.pk, other_owner.pk)
     give(group, orchard, Role.READER)
     assert groups.get_managed(group.pk, other_owner.pk) is None
@@ -121,37 +121,37 @@ def test_group_is_managed_only_by_owners_of_all_its_workspaces(
 
 
 def test_group_maker_without_an_owned_workspace_cannot_manage_it(
-    group: Group, owner: Person, home: Workspace
+    group: Group, owner: Person, workspace: Workspace
 ):
-    give(group, home, Role.READER)
-    making.person("olga", Role.OWNER, home)
-    accounts.change_role(Membership.objects.get(workspace=home, person=owner), Role.RESPONDER)
+    give(group, workspace, Role.READER)
+    making.person("olga", Role.OWNER, workspace)
+    accounts.change_role(Membership.objects.get(workspace=workspace, person=owner), Role.RESPONDER)
     assert groups.get_managed(group.pk, owner.pk) is None
 
 
 @pytest.mark.parametrize("change", ["add", "remove", "delete", "give"])
 def test_group_with_a_role_elsewhere_since_it_was_read_is_not_changed(
-    group: Group, ada: Person, home: Workspace, orchard: Workspace, change: str
+    group: Group, ada: Person, workspace: Workspace, orchard: Workspace, change: str
 ):
     """Olga owns one workspace; its other owner gives the group a role in a second one."""
-    olga = making.person("olga", Role.OWNER, home)
-    ben = making.person("ben", Role.READER, home)
-    give(group, home, Role.READER)
+    olga = making.person("olga", Role.OWNER, workspace)
+    ben = making.person("ben", Role.READER, workspace)
+    give(group, workspace, Role.READER)
     assert groups.get_managed(group.pk, olga.pk)
     give(group, orchard, Role.AUDITOR)
     changes: dict[str, Callable[[], object]] = {
         "add": lambda: group_members.add_person(group, ben, act_as("olga")),
         "remove": lambda: group_members.remove_person(group, ada, act_as("olga")),
         "delete": lambda: groups.delete_group(group, act_as("olga")),
-        "give": lambda: give(group, home, Role.OWNER, "olga"),
+        "give": lambda: give(group, workspace, Role.OWNER, "olga"),
     }
     last_key = LedgerEntry.objects.latest("pk").pk
     with pytest.raises(UnmanagedGroup, match="a workspace that you don't own"):
         changes[change]()
-    assert accounts.get_roles(ben.pk) == {home.pk: Role.READER}
+    assert accounts.get_roles(ben.pk) == {workspace.pk: Role.READER}
     assert accounts.get_role(ada.pk, orchard.pk) == Role.AUDITOR
     assert LedgerEntry.objects.latest("pk").pk == last_key
-    groups.take_role(group, home, act_as("olga"))
+    groups.take_role(group, workspace, act_as("olga"))
     assert [given.workspace for given in group.roles.all()] == [orchard]
 
 
@@ -164,14 +164,14 @@ def test_group_gets_no_role_in_a_workspace_of_others(group: Group):
 
 @pytest.mark.parametrize("change", ["add", "delete", "take"])
 def test_group_that_was_deleted_since_it_was_read_is_refused(
-    group: Group, ada: Person, home: Workspace, change: str
+    group: Group, ada: Person, workspace: Workspace, change: str
 ):
-    give(group, home, Role.READER)
+    give(group, workspace, Role.READER)
     groups.delete_group(Group.objects.get(pk=group.pk), act_as())
     changes: dict[str, Callable[[], object]] = {
         "add": lambda: group_members.add_person(group, ada, act_as()),
         "delete": lambda: groups.delete_group(group, act_as()),
-        "take": lambda: groups.take_role(group, home, act_as()),
+        "take": lambda: groups.take_role(group, workspace, act_as()),
     }
     with pytest.raises(UnmanagedGroup):
         changes[change]()
@@ -184,12 +184,12 @@ def test_person_who_is_in_the_group_already_is_no_entry(group: Group, ada: Perso
 
 
 def test_group_role_ends_links_made_by_another_owner(
-    group: Group, ada: Person, owner: Person, home: Workspace, orchard: Workspace
+    group: Group, ada: Person, owner: Person, workspace: Workspace, orchard: Workspace
 ):
-    other_owner = making.person("olga", Role.OWNER, home)
+    other_owner = making.person("olga", Role.OWNER, workspace)
     accounts.issue_link(ada, maker=other_owner)
     accounts.issue_link(ada)
-    give(group, home, Role.AUDITOR)
+    give(group, workspace, Role.AUDITOR)
     assert SignInLink.objects.filter(maker=other_owner).exists(), "she was a member of it"
     give(group, orchard, Role.READER)
     assert list(SignInLink.objects.values_list("maker", flat=True)) == [None]
@@ -220,32 +220,32 @@ def test_group_role_changes_are_ledger_entries_that_name_the_group(
 
 
 def test_adding_a_person_reaches_all_workspaces_of_the_group(
-    group: Group, owner: Person, home: Workspace, orchard: Workspace
+    group: Group, owner: Person, workspace: Workspace, orchard: Workspace
 ):
-    give(group, home, Role.RESPONDER)
+    give(group, workspace, Role.RESPONDER)
     give(group, orchard, Role.READER)
-    ben = making.person("ben", Role.READER, home)
+    ben = making.person("ben", Role.READER, workspace)
     assert ben in group_members.list_candidates(group, owner.pk)
     group_members.add_person(group, ben, act_as())
     join(group, ben)
-    assert accounts.get_roles(ben.pk) == {home.pk: Role.RESPONDER, orchard.pk: Role.READER}
+    assert accounts.get_roles(ben.pk) == {workspace.pk: Role.RESPONDER, orchard.pk: Role.READER}
     assert ben not in group_members.list_candidates(group, owner.pk)
 
 
 def test_affected_people_are_those_whose_role_a_group_alone_gives(
-    group: Group, ada: Person, home: Workspace, orchard: Workspace, owner: Person
+    group: Group, ada: Person, workspace: Workspace, orchard: Workspace, owner: Person
 ):
     """Ada is a reader in Home by herself, and in Orchard by groups."""
     give(group, orchard, Role.READER)
-    give(group, home, Role.READER)
+    give(group, workspace, Role.READER)
     assert groups.count_affected_people(orchard.pk)[group.pk] == 1, "she would leave"
-    assert groups.count_affected_people(home.pk)[group.pk] == 0, "her own role stays"
+    assert groups.count_affected_people(workspace.pk)[group.pk] == 0, "her own role stays"
     second_group = groups.create_group("Day shift", owner)
     give(second_group, orchard, Role.RESPONDER)
     group_members.add_person(second_group, ada, act_as())
     assert groups.count_affected_people(orchard.pk) == {group.pk: 1, second_group.pk: 1}
     join(second_group, ada)
     assert groups.count_affected_people(orchard.pk)[group.pk] == 0
-    ben = making.person("ben", Role.READER, home)
+    ben = making.person("ben", Role.READER, workspace)
     group_members.add_person(group, ben, act_as())
     assert groups.count_affected_people(orchard.pk)[group.pk] == 0, "he is not in the workspace"

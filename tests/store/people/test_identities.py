@@ -23,22 +23,22 @@ pytestmark = pytest.mark.django_db
 COMPANY = IdentityProvider("company", "Company", "https://company.example", "jpweb", "s")
 
 
-def join_by_group(person: Person, home: Workspace, owner: Person) -> None:
+def join_by_group(person: Person, workspace: Workspace, owner: Person) -> None:
     actor = Actor.from_person(owner)
     group = groups.create_group("Day shift", owner)
-    groups.give_role(group, home, Role.READER, actor)
+    groups.give_role(group, workspace, Role.READER, actor)
     group_members.add_person(group, person, actor)
     group_members.accept_group(group.members.get(), person)
 
 
-def join_by_invitation(person: Person, home: Workspace, owner: Person) -> None:
-    token = invitations.create_invitation(home, "New", Role.READER, owner)
+def join_by_invitation(person: Person, workspace: Workspace, owner: Person) -> None:
+    token = invitations.create_invitation(workspace, "New", Role.READER, owner)
     invitations.accept_invitation(token, person, None)
 
 
-def join_as_owner(person: Person, home: Workspace, owner: Person) -> None:
+def join_as_owner(person: Person, workspace: Workspace, owner: Person) -> None:
     owner.memberships.all().delete()
-    accounts.make_owner(person, home)
+    accounts.make_owner(person, workspace)
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,10 @@ def join_as_owner(person: Person, home: Workspace, owner: Person) -> None:
     ],
 )
 def test_passkey_and_identity_that_end_on_joining_are_in_the_ledger(
-    home: Workspace, settings: Any, join: Callable[..., None], actor: dict[str, str]
+    workspace: Workspace, settings: Any, join: Callable[..., None], actor: dict[str, str]
 ):
     settings.OIDC_PROVIDERS = {"company": COMPANY}
-    ada = making.person("ada", Role.READER, home)
+    ada = making.person("ada", Role.READER, workspace)
     for name, is_own in (("Foreign", False), ("Own", True)):
         credential = NewCredential(name.encode(), b"data", 0, "handle")
         passkeys.add_passkey(ada, credential, name, is_own=is_own)

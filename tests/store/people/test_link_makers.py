@@ -38,13 +38,13 @@ PROVEN = ProvenIdentity("Company", "https://company.example", "ada", "")
 
 
 @pytest.fixture
-def owner(home: Workspace) -> Person:
-    return making.person("owner", Role.OWNER, home)
+def owner(workspace: Workspace) -> Person:
+    return making.person("owner", Role.OWNER, workspace)
 
 
 @pytest.fixture
-def ada(home: Workspace) -> Person:
-    return making.person("ada", Role.READER, home)
+def ada(workspace: Workspace) -> Person:
+    return making.person("ada", Role.READER, workspace)
 
 
 def migrate() -> None:
@@ -67,19 +67,19 @@ def begin(person: Person, **way: str) -> str:
 
 
 def join_by_invitation(person: Person) -> None:
-    home = making.workspace("Orchard")
-    inviter = making.person("olga", Role.OWNER, home)
-    token = invitations.create_invitation(home, "Ada", Role.READER, inviter)
+    workspace = making.workspace("Orchard")
+    inviter = making.person("olga", Role.OWNER, workspace)
+    token = invitations.create_invitation(workspace, "Ada", Role.READER, inviter)
     invitations.accept_invitation(token, person, None)
 
 
 def join_by_own_group(person: Person) -> None:
     """Have an owner of another workspace join it by a group, which is their own act, too."""
-    home, actor = making.workspace("Orchard"), Actor.from_person(person)
+    workspace, actor = making.workspace("Orchard"), Actor.from_person(person)
     for owner in (person, making.person("co-owner")):
-        Membership.objects.create(person=owner, workspace=home, role=Role.OWNER)
+        Membership.objects.create(person=owner, workspace=workspace, role=Role.OWNER)
     group = groups.create_group("Day shift", person)
-    groups.give_role(group, home, Role.READER, actor)
+    groups.give_role(group, workspace, Role.READER, actor)
     group_members.add_person(group, person, actor)
 
 

@@ -36,8 +36,8 @@ OMITTED = {
 
 
 @pytest.fixture
-def ada(home: Workspace) -> Person:
-    return making.person("ada", Role.RESPONDER, home)
+def ada(workspace: Workspace) -> Person:
+    return making.person("ada", Role.RESPONDER, workspace)
 
 
 def make_file(person: Person) -> str:
@@ -46,8 +46,8 @@ def make_file(person: Person) -> str:
     return b"".join(chunk.data for chunk in chunks).decode()
 
 
-def answer(home: Workspace, person: Person) -> Inquiry:
-    row = making.question(making.start_run(making.conversation(home, "Our talk"), person))
+def answer(workspace: Workspace, person: Person) -> Inquiry:
+    row = making.question(making.start_run(making.conversation(workspace, "Our talk"), person))
     making.settle(row, Answered(True), making.decider(person))
     return row
 
@@ -67,13 +67,13 @@ def test_data_sections_cover_all_columns_that_reference_people():
     assert named - covered == set(OMITTED)
 
 
-def test_file_holds_the_account_its_roles_answers_and_acts(home: Workspace, ada: Person):
-    row = answer(home, ada)
+def test_file_holds_the_account_its_roles_answers_and_acts(workspace: Workspace, ada: Person):
+    row = answer(workspace, ada)
     accounts.change_role(Membership.objects.get(person=ada), Role.AUDITOR)
     data = json.loads(make_file(ada))
     assert data["account"]["account"] == "ada"
     assert data["memberships"] == [
-        {"workspace": {"id": home.pk, "name": home.name}, "role": "auditor"}
+        {"workspace": {"id": workspace.pk, "name": workspace.name}, "role": "auditor"}
     ]
     (given,) = data["answers"]
     assert (given["answer"], given["state"]) == (True, "answered")
@@ -84,9 +84,9 @@ def test_file_holds_the_account_its_roles_answers_and_acts(home: Workspace, ada:
     assert acts[-1] == Act.ROLE_CHANGED, "others' acts that name the person"
 
 
-def test_file_of_a_person_holds_nothing_of_another(home: Workspace, ada: Person):
-    eve = making.person("eve", Role.OWNER, home)
-    answer(home, eve)
+def test_file_of_a_person_holds_nothing_of_another(workspace: Workspace, ada: Person):
+    eve = making.person("eve", Role.OWNER, workspace)
+    answer(workspace, eve)
     SavedSearch.objects.create(person=eve, name="x", query="q=1", made_at="2026-01-01T00:00:00Z")
     data = json.loads(make_file(ada))
     assert {key for key, value in data.items() if value} == {
@@ -94,8 +94,8 @@ def test_file_of_a_person_holds_nothing_of_another(home: Workspace, ada: Person)
     }
 
 
-def test_data_file_omits_unreadable_content_of_other_people(home: Workspace, ada: Person):
-    answer(home, ada)
+def test_data_file_omits_unreadable_content_of_other_people(workspace: Workspace, ada: Person):
+    answer(workspace, ada)
     Membership.objects.filter(person=ada).delete()
     text = make_file(ada)
     (given,) = json.loads(text)["answers"]
@@ -105,13 +105,13 @@ def test_data_file_omits_unreadable_content_of_other_people(home: Workspace, ada
     assert "Go on?" not in text
 
 
-def test_keys_codes_and_their_hashes_are_in_no_file(home: Workspace, ada: Person):
+def test_keys_codes_and_their_hashes_are_in_no_file(workspace: Workspace, ada: Person):
     client = Client()
     client.force_login(ada)
-    row = making.question(making.start_run(making.conversation(home), ada))
+    row = making.question(making.start_run(making.conversation(workspace), ada))
     tokens = [accounts.issue_link(ada, maker=ada), answer_links.issue_link(row.pk, ada.pk)]
     NotificationDestination.objects.create(
-        person=ada, workspace=home, url="mailto://s3cret-key@example.org", delay=5
+        person=ada, workspace=workspace, url="mailto://s3cret-key@example.org", delay=5
     )
     text = make_file(ada)
     data = json.loads(text)
@@ -126,12 +126,12 @@ def test_keys_codes_and_their_hashes_are_in_no_file(home: Workspace, ada: Person
     assert [secret for secret in (*secrets, "s3cret-key") if secret in text] == []
 
 
-def test_long_file_is_made_in_pieces_by_one_query_a_batch(home: Workspace, ada: Person):
+def test_long_file_is_made_in_pieces_by_one_query_a_batch(workspace: Workspace, ada: Person):
     with CaptureQueriesContext(connection) as few:
         make_file(ada)
     count = 2 * personal_data.BATCH_ROWS + 10
     for number in range(count):
-        place = Place(home.pk, subject=f"person:{ada.pk}")
+        place = Place(workspace.pk, subject=f"person:{ada.pk}")
         actor = Actor.from_person(ada) if number % 2 else Actor("operator")
         record_act(Act.LINK_MADE, actor, place)
     with CaptureQueriesContext(connection) as many:

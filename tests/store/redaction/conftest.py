@@ -11,15 +11,15 @@ from tests.store.redaction.canary import CANARY, index_all
 
 
 @pytest.fixture
-def ada(home: Workspace) -> Person:
+def ada(workspace: Workspace) -> Person:
     return making.person("ada")
 
 
 @pytest.fixture
-def conversation(home: Workspace, ada: Person) -> Conversation:
+def conversation(workspace: Workspace, ada: Person) -> Conversation:
     """Return a conversation whose only run has ended, with the canary in each kind of event."""
     conversation: Conversation = making.mirrored_conversation(
-        home,
+        workspace,
         ChatRequest(f"Log in with {CANARY}, please"),
         ToolCallRequest("c", "vault", {"path": f"a {CANARY} b", "list": [CANARY]}),
         make_inquiry("c.apply.1"),

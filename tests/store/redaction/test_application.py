@@ -15,7 +15,8 @@ from jpweb.store import journal
 from jpweb.store.annotations import threads
 from jpweb.store.backups import snapshot
 from jpweb.store.choices import Act, Origin
-from jpweb.store.jp_files import external_appends, mirror, workspace
+from jpweb.store.jp_files import external_appends, mirror
+from jpweb.store.jp_files.workspace import find_workspace, iterate_conversations
 from jpweb.store.ledger import sealing, verification
 from jpweb.store.models import (
     Conversation,
@@ -134,8 +135,8 @@ def test_redact_writes_an_entry_without_the_content(conversation: Conversation, 
     assert keyed_hashes.compute_digest(row.key, original) == details["digest_before"]
 
 
-def test_verification_accepts_a_redaction_and_no_other_change(home: Workspace, ada: Person):
-    run = making.start_run(making.conversation(home))
+def test_verification_accepts_a_redaction_and_no_other_change(workspace: Workspace, ada: Person):
+    run = making.start_run(making.conversation(workspace))
     question = making.settle(making.question(run), Answered(CANARY))
     sealing.seal_entries()
     run.__class__.objects.filter(pk=run.pk).update(state="done")
@@ -150,8 +151,10 @@ def test_verification_accepts_a_redaction_and_no_other_change(home: Workspace, a
     assert [problem for problem in verification.find_problems() if "changed" in str(problem)]
 
 
-def test_verification_names_the_entry_of_a_redaction_that_was_damaged(home: Workspace, ada: Person):
-    run = making.start_run(making.conversation(home))
+def test_verification_names_the_entry_of_a_redaction_that_was_damaged(
+    workspace: Workspace, ada: Person
+):
+    run = making.start_run(making.conversation(workspace))
     question = making.settle(making.question(run), Answered(CANARY))
     run.__class__.objects.filter(pk=run.pk).update(state="done")
     assert question.response_position is not None
@@ -199,8 +202,8 @@ def test_mirror_pass_keeps_the_redaction_of_each_of_two_equal_events(tmp_path: P
     assert list(verification.find_problems()) == []
 
 
-def test_redaction_of_a_running_conversation_is_refused(home: Workspace, ada: Person):
-    run = making.start_run(making.conversation(home))
+def test_redaction_of_a_running_conversation_is_refused(workspace: Workspace, ada: Person):
+    run = making.start_run(making.conversation(workspace))
     with pytest.raises(NotRedactable, match="Stop it"):
         redact(run.conversation, ada, "", "Hello")
 
@@ -285,9 +288,9 @@ def test_redact_again_keeps_the_first_redaction_over_mirror_passes(tmp_path: Pat
 )
 @pytest.mark.parametrize("strings", [(), (CANARY,)], ids=["whole", "strings"])
 def test_redact_element_of_another_shape(
-    home: Workspace, ada: Person, text: str, strings: tuple[str, ...]
+    workspace: Workspace, ada: Person, text: str, strings: tuple[str, ...]
 ):
-    conversation = making.mirrored_conversation(home, raw(text))
+    conversation = making.mirrored_conversation(workspace, raw(text))
     redact(conversation, ada, anchor_at(conversation, 0), *strings)
     assert not has_secret(dump_tables(), CANARY)
 
@@ -303,9 +306,9 @@ def test_redact_element_of_another_shape(
     ids=["unknown", "unknown-base64", "broken", "legacy"],
 )
 def test_redact_whole_element_of_another_shape_replaces_its_copies(
-    home: Workspace, ada: Person, text: str
+    workspace: Workspace, ada: Person, text: str
 ):
-    conversation = making.mirrored_conversation(home, wire.read_element(text))
+    conversation = making.mirrored_conversation(workspace, wire.read_element(text))
     noted = f"This novel of 2026-01-01 shows {CANARY}."
     comment = threads.add_comment(conversation, anchor_at(conversation, 0), ada, noted)
     preview = redact(conversation, ada, anchor_at(conversation, 0))
@@ -314,11 +317,11 @@ def test_redact_whole_element_of_another_shape_replaces_its_copies(
     assert comment.text == noted.replace(CANARY, "[redacted by Ada: a leaked key]")
 
 
-def test_redact_note_of_a_decline(home: Workspace, ada: Person):
+def test_redact_note_of_a_decline(workspace: Workspace, ada: Person):
     response = InquiryResponse("call_1.apply.1", Cancelled(CancellationReason.USER))
     note = {"note": CANARY, "by": {"kind": "person"}}
     element = wire.write_element(replace(making.event(response), metadata={"jpweb": note}))
-    conversation = making.mirrored_conversation(home, element)
+    conversation = making.mirrored_conversation(workspace, element)
     redact(conversation, ada, anchor_at(conversation, 0))
     assert not has_secret(dump_tables(), CANARY)
     assert journal.read_elements(conversation.pk)[0].events[0].note["by"] == {"kind": "person"}
@@ -334,7 +337,7 @@ def test_redacted_note_is_never_written_to_the_conversations_file(tmp_path: Path
     Conversation.objects.update(origin=Origin.NATIVE)
     conversation = Conversation.objects.get()
     redact(conversation, ada, anchor_at(conversation, 2))
-    (disk_conversation,) = workspace.iterate_conversations(workspace.find_workspace(tmp_path))
+    (disk_conversation,) = iterate_conversations(find_workspace(tmp_path))
     with pytest.raises(external_appends.CopiesDiverged, match="redacted here"):
         external_appends.append_external(conversation, disk_conversation)
     assert not has_secret(dump_tables(), CANARY)

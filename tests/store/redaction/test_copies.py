@@ -40,9 +40,9 @@ def test_words_of_an_events_form_stay_in_comments(
     assert (comment.text, comment.nonce) == (text, nonce)
 
 
-def test_types_of_a_schema_stay_in_comments(home: Workspace, ada: Person):
+def test_types_of_a_schema_stay_in_comments(workspace: Workspace, ada: Person):
     schema = {"type": "object", "properties": {"pin": {"type": "string", "title": CANARY}}}
-    conversation = making.mirrored_conversation(home, ChatRequest("Which?", schema))
+    conversation = making.mirrored_conversation(workspace, ChatRequest("Which?", schema))
     words = "An object with a string of these properties:"
     comment = threads.add_comment(
         conversation, anchor_at(conversation, 0), ada, f"{words} {CANARY}"
@@ -72,10 +72,10 @@ def test_reason_may_have_words_of_an_events_form(conversation: Conversation, ada
     ids=["text", "default", "context", "option", "description", "in-option", "key-of-option"],
 )
 def test_redaction_removes_parts_of_a_question_from_copies(
-    home: Workspace, ada: Person, question: InquiryQuestion
+    workspace: Workspace, ada: Person, question: InquiryQuestion
 ):
     asked = InquiryRequest("c.q.1", InquirySource.for_tool("vault"), question)
-    conversation = making.mirrored_conversation(home, asked, make_answer("c.q.1", "yes"))
+    conversation = making.mirrored_conversation(workspace, asked, make_answer("c.q.1", "yes"))
     comment = threads.add_comment(
         conversation, anchor_at(conversation, 0), ada, f"It says {CANARY} here."
     )
@@ -85,9 +85,9 @@ def test_redaction_removes_parts_of_a_question_from_copies(
     assert not has_secret(dump_tables(), CANARY)
 
 
-def test_redaction_removes_argument_keys_of_a_call_from_copies(home: Workspace, ada: Person):
+def test_redaction_removes_argument_keys_of_a_call_from_copies(workspace: Workspace, ada: Person):
     arguments = {"edits": [{CANARY: 1}, {"hunterpass": 2}]}
-    conversation = making.mirrored_conversation(home, ToolCallRequest("c", "vault", arguments))
+    conversation = making.mirrored_conversation(workspace, ToolCallRequest("c", "vault", arguments))
     comment = threads.add_comment(
         conversation, anchor_at(conversation, 0), ada, f"It says {CANARY} here."
     )
@@ -103,8 +103,10 @@ def test_redaction_removes_argument_keys_of_a_call_from_copies(home: Workspace, 
 
 
 @pytest.mark.parametrize("strings", [(), ("allow",)], ids=["whole", "strings"])
-def test_keys_of_a_decision_itself_stay(home: Workspace, ada: Person, strings: tuple[str, ...]):
-    conversation = making.mirrored_conversation(home, ChatRequest("allow"))
+def test_keys_of_a_decision_itself_stay(
+    workspace: Workspace, ada: Person, strings: tuple[str, ...]
+):
+    conversation = making.mirrored_conversation(workspace, ChatRequest("allow"))
     approval = decide(conversation, reason="I allow it.")
     redact(conversation, ada, anchor_at(conversation, 0), *strings)
     approval.refresh_from_db()
@@ -113,9 +115,9 @@ def test_keys_of_a_decision_itself_stay(home: Workspace, ada: Person, strings: t
 
 @pytest.mark.parametrize("strings", [(), (CANARY,)], ids=["whole", "strings"])
 def test_redaction_removes_the_start_of_a_secret_from_cut_texts(
-    home: Workspace, ada: Person, strings: tuple[str, ...]
+    workspace: Workspace, ada: Person, strings: tuple[str, ...]
 ):
-    run = making.start_run(making.conversation(home, f"{'x' * 52}{CANARY}"[:60]))
+    run = making.start_run(making.conversation(workspace, f"{'x' * 52}{CANARY}"[:60]))
     question = making.settle(making.question(run), Answered(CANARY))
     assert question.response_position is not None
     Run.objects.update(state=RunState.DONE, problem=f"{'x' * 992}{CANARY}"[:1000])

@@ -34,10 +34,10 @@ MARKER = "[redacted by Ada: a leaked key]"
 AWS_KEY = "AKIACANARYCANARY7F3A"
 
 
-def test_event_with_the_string_only_in_an_id_is_named(home: Workspace, ada: Person):
+def test_event_with_the_string_only_in_an_id_is_named(workspace: Workspace, ada: Person):
     call = ToolCallRequest(f"call-{CANARY}", "vault", {"path": "x"})
     both = ToolCallRequest("d", CANARY, {"path": CANARY})
-    conversation = making.mirrored_conversation(home, ChatRequest(CANARY), call, both)
+    conversation = making.mirrored_conversation(workspace, ChatRequest(CANARY), call, both)
     request = RedactionRequest("", "a leaked key", (CANARY,), is_conversation_wide=True)
     for preview in (
         application.preview_redaction(conversation, request, ada),
@@ -52,9 +52,9 @@ def test_event_with_the_string_only_in_an_id_is_named(home: Workspace, ada: Pers
 
 @pytest.mark.parametrize("is_conversation_wide", [False, True])
 def test_string_only_in_an_id_is_refused_by_name(
-    home: Workspace, ada: Person, *, is_conversation_wide: bool
+    workspace: Workspace, ada: Person, *, is_conversation_wide: bool
 ):
-    conversation = making.mirrored_conversation(home, make_result(f"call-{CANARY}"))
+    conversation = making.mirrored_conversation(workspace, make_result(f"call-{CANARY}"))
     request = RedactionRequest(
         anchor_at(conversation, 0), "x", (CANARY,), is_conversation_wide=is_conversation_wide
     )
@@ -62,9 +62,9 @@ def test_string_only_in_an_id_is_refused_by_name(
         application.preview_redaction(conversation, request, ada)
 
 
-def test_refusal_names_ten_events_and_counts_the_others(home: Workspace, ada: Person):
+def test_refusal_names_ten_events_and_counts_the_others(workspace: Workspace, ada: Person):
     results = [make_result(f"{CANARY}-{number}") for number in range(12)]
-    conversation = making.mirrored_conversation(home, *results)
+    conversation = making.mirrored_conversation(workspace, *results)
     with pytest.raises(NotRedactable, match=r"event 9 \(id\) and 2 more"):
         redact(conversation, ada, "", CANARY)
 
@@ -89,9 +89,9 @@ def test_author_and_time_are_kept_fields():
     assert kept_texts.list_kept_fields(element, ["Berta", "04:05"]) == ["timestamp", "author"]
 
 
-def test_copies_that_stay_are_counted_by_place(home: Workspace, ada: Person):
-    member, stranger = making.person("eve", Role.READER, home), making.person("sam")
-    conversation = making.mirrored_conversation(home, ChatRequest(f"Use {CANARY} now"))
+def test_copies_that_stay_are_counted_by_place(workspace: Workspace, ada: Person):
+    member, stranger = making.person("eve", Role.READER, workspace), making.person("sam")
+    conversation = making.mirrored_conversation(workspace, ChatRequest(f"Use {CANARY} now"))
     Conversation.objects.update(labels={"team": CANARY}, source=f"1-{CANARY}")
     for person in (member, stranger):
         saved_searches.save_search(person.pk, "mine", f"q=Use+{CANARY}%20now")
@@ -102,8 +102,10 @@ def test_copies_that_stay_are_counted_by_place(home: Workspace, ada: Person):
     assert SavedSearch.objects.filter(query__contains=CANARY).count() == 2
 
 
-def test_notes_of_dismissals_and_earlier_reasons_are_replaced(home: Workspace, ada: Person):
-    conversation = making.mirrored_conversation(home, ChatRequest(f"{CANARY} and {AWS_KEY}, pin"))
+def test_notes_of_dismissals_and_earlier_reasons_are_replaced(workspace: Workspace, ada: Person):
+    conversation = making.mirrored_conversation(
+        workspace, ChatRequest(f"{CANARY} and {AWS_KEY}, pin")
+    )
     while scanner.scan_next() is not None:
         pass
     suggestions.dismiss(SuspectedSecret.objects.get(), ada, f"belongs to {CANARY}")
@@ -122,8 +124,8 @@ def test_notes_of_dismissals_and_earlier_reasons_are_replaced(home: Workspace, a
     assert not has_secret(dump_tables(), CANARY)
 
 
-def test_kept_columns_leave_out_a_damaged_ledger_entry(home: Workspace, ada: Person):
-    conversation = making.mirrored_conversation(home, ChatRequest(f"{CANARY}, pin"))
+def test_kept_columns_leave_out_a_damaged_ledger_entry(workspace: Workspace, ada: Person):
+    conversation = making.mirrored_conversation(workspace, ChatRequest(f"{CANARY}, pin"))
     request = RedactionRequest("", f"after {CANARY}", ("pin",), is_conversation_wide=True)
     application.redact(conversation, request, ada)
     LedgerEntry.objects.update(text=json.dumps([CANARY]))

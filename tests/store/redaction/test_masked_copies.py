@@ -103,10 +103,10 @@ def test_title_whose_mask_was_cut_stays_redacted(tmp_path: Path, ada: Person, le
 
 @pytest.mark.parametrize("end", ["", "\nPlease", " and look it up, please, and say so" * 6])
 def test_redact_message_removes_its_content_from_masked_titles(
-    home: Workspace, ada: Person, end: str
+    workspace: Workspace, ada: Person, end: str
 ):
     text = f"Log in with {AWS_KEY} to Berta's, {CANARY}{end}"
-    conversation = making.mirrored_conversation(home, ChatRequest(text))
+    conversation = making.mirrored_conversation(workspace, ChatRequest(text))
     Conversation.objects.update(title=text.splitlines()[0][:60])
     scan_all()
     titles = [Conversation.objects.get().title, Turn.objects.get().title]
@@ -118,10 +118,10 @@ def test_redact_message_removes_its_content_from_masked_titles(
 
 
 def test_redact_message_removes_its_content_from_a_title_cut_in_a_secret(
-    home: Workspace, ada: Person
+    workspace: Workspace, ada: Person
 ):
     text = f"Look up Berta's, {CANARY}, and then log in by {AWS_KEY}, please"
-    conversation = making.mirrored_conversation(home, ChatRequest(text))
+    conversation = making.mirrored_conversation(workspace, ChatRequest(text))
     Conversation.objects.update(title=text[:60])
     assert text[:60].endswith(AWS_KEY[:9])
     scan_all()
@@ -131,9 +131,11 @@ def test_redact_message_removes_its_content_from_a_title_cut_in_a_secret(
     assert not has_secret(dump_tables(), CANARY)
 
 
-def test_redact_string_of_a_message_removes_it_from_masked_titles(home: Workspace, ada: Person):
+def test_redact_string_of_a_message_removes_it_from_masked_titles(
+    workspace: Workspace, ada: Person
+):
     conversation = making.mirrored_conversation(
-        home, ChatRequest(f"Log in with {AWS_KEY}, {CANARY}")
+        workspace, ChatRequest(f"Log in with {AWS_KEY}, {CANARY}")
     )
     Conversation.objects.update(title=f"Log in with {AWS_KEY}, {CANARY}")
     scan_all()
@@ -144,13 +146,13 @@ def test_redact_string_of_a_message_removes_it_from_masked_titles(home: Workspac
 
 
 @pytest.fixture
-def masked_call(home: Workspace) -> Conversation:
+def masked_call(workspace: Workspace) -> Conversation:
     """Return a conversation of a call, whose approval and failed run repeat it with masks."""
     said = f"open it with {AWS_KEY}, {CANARY}"
     arguments = {"edits": [{AWS_KEY: said}, {f"x {AWS_KEY}": 1}]}
-    conversation = making.mirrored_conversation(home, ToolCallRequest("c", "vault", arguments))
+    conversation = making.mirrored_conversation(workspace, ToolCallRequest("c", "vault", arguments))
     decide(conversation, arguments=arguments, reason=f"Yes: {said}")
-    making.start_run(making.conversation(home))
+    making.start_run(making.conversation(workspace))
     Run.objects.update(conversation=conversation, state=RunState.DONE, problem=f"Can't {said}.")
     scan_all()
     copies = f"{Approval.objects.get().decision} {Run.objects.get().problem}"

@@ -31,10 +31,12 @@ CALL = ToolCallRequest("c", "vault", {"pin": PIN, "tries": 3})
 SAID = ChatRequest(f"The pin is {PIN}")
 
 
-def test_redact_string_replaces_numbers_in_events_tables_and_search(home: Workspace, ada: Person):
+def test_redact_string_replaces_numbers_in_events_tables_and_search(
+    workspace: Workspace, ada: Person
+):
     pin = 4711.625  # of two words, so that none of SQLite's old index segments has all of it
     said, call = ChatRequest(f"The pin is {pin}"), ToolCallRequest("c", "vault", {"pin": pin})
-    conversation = making.mirrored_conversation(home, said, call)
+    conversation = making.mirrored_conversation(workspace, said, call)
     index_all()
     assert has_secret(dump_tables(), "pin: 4711.625")
     request = RedactionRequest("", "a leaked key", (str(pin),), is_conversation_wide=True)
@@ -68,17 +70,19 @@ def test_redact_string_replaces_numbers_in_events_tables_and_search(home: Worksp
 ], ids=[
     "arguments", "in-data", "data", "answer", "metadata", "edited", "unknown", "float", "unread",
 ])  # fmt: skip
-def test_number_alone_in_an_event_is_found_there(home: Workspace, ada: Person, element: Any):
-    conversation = making.mirrored_conversation(home, element)
+def test_number_alone_in_an_event_is_found_there(workspace: Workspace, ada: Person, element: Any):
+    conversation = making.mirrored_conversation(workspace, element)
     redact(conversation, ada, anchor_at(conversation, 0), str(PIN))
     assert not has_secret(dump_tables(), str(PIN))
 
 
-def test_redacted_number_option_is_removed_from_question_and_answer(home: Workspace, ada: Person):
+def test_redacted_number_option_is_removed_from_question_and_answer(
+    workspace: Workspace, ada: Person
+):
     options = Select((Option(PIN), Option(2)))
     question = InquiryQuestion("Which?", options, default=PIN)
     asked = InquiryRequest("c.q.1", InquirySource.for_tool("vault"), question)
-    conversation = making.mirrored_conversation(home, asked, make_answer("c.q.1", PIN))
+    conversation = making.mirrored_conversation(workspace, asked, make_answer("c.q.1", PIN))
     redact(conversation, ada, "", str(PIN))
     row = Inquiry.objects.get()
     replaced = InquiryQuestion("Which?", Select((Option(MARKER), Option(2))), default=MARKER)
@@ -86,10 +90,10 @@ def test_redacted_number_option_is_removed_from_question_and_answer(home: Worksp
     assert not has_secret(dump_tables(), str(PIN))
 
 
-def test_numbers_of_jpwebs_own_note_stay_numbers(home: Workspace, ada: Person):
+def test_numbers_of_jpwebs_own_note_stay_numbers(workspace: Workspace, ada: Person):
     note = {"by": {"kind": "person", "id": PIN}, "note": f"not {PIN}"}
     element = make_element(make_answer("c.q.1"), metadata={"jpweb": note})
-    conversation = making.mirrored_conversation(home, element)
+    conversation = making.mirrored_conversation(workspace, element)
     preview = redact(conversation, ada, "", str(PIN))
     assert [(event.position, event.fields) for event in preview.kept_events] == [(0, ["metadata"])]
     (event,) = journal.read_elements(conversation.pk)[0].events
@@ -98,11 +102,11 @@ def test_numbers_of_jpwebs_own_note_stay_numbers(home: Workspace, ada: Person):
 
 @pytest.mark.parametrize("strings", [(), (str(PIN),)], ids=["whole", "strings"])
 def test_redacted_number_is_removed_from_copies_of_a_call(
-    home: Workspace, ada: Person, strings: tuple[str, ...]
+    workspace: Workspace, ada: Person, strings: tuple[str, ...]
 ):
-    conversation = making.mirrored_conversation(home, CALL)
+    conversation = making.mirrored_conversation(workspace, CALL)
     approval = decide(conversation, arguments={"pin": PIN, "tries": 3})
-    run = making.start_run(making.conversation(home))
+    run = making.start_run(making.conversation(workspace))
     CallCheckpoint.objects.create(
         run=run, tool_call_id="c", content=f"said {PIN}", is_error=False, edited={"pin": [PIN]},
         delivered=True, was_cut_off=False,

@@ -58,12 +58,12 @@ def hold_snapshot() -> Iterator[None]:
 
 
 def test_erase_remains_leaves_nothing_on_disk(
-    home: Workspace, conversation: Conversation, ada: Person
+    workspace: Workspace, conversation: Conversation, ada: Person
 ):
     is_sqlite = connection.vendor == "sqlite"
     # Does not compress, so PostgreSQL keeps it as it is, in the TOAST table.
     filler = secrets.token_urlsafe(9_000)
-    long = making.mirrored_conversation(home, ChatRequest(f"{filler} {CANARY} {filler}"))
+    long = making.mirrored_conversation(workspace, ChatRequest(f"{filler} {CANARY} {filler}"))
     with connection.cursor() as cursor:
         if is_sqlite:
             cursor.execute("PRAGMA secure_delete=OFF")  # Debian's library has it on
@@ -149,7 +149,7 @@ def test_erase_remains_fails_while_a_snapshot_may_read_old_statistics(
 
 
 @only_postgresql
-def test_erase_remains_says_which_table_a_role_may_not_rewrite(home: Workspace):
+def test_erase_remains_says_which_table_a_role_may_not_rewrite(workspace: Workspace):
     with connection.cursor() as cursor:
         cursor.execute("CREATE ROLE jpweb_no_owner")
         cursor.execute("SET ROLE jpweb_no_owner")

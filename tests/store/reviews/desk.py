@@ -18,12 +18,12 @@ class ReviewDesk:
     """Three auditors of a workspace, and a conversation whose questions a responder closes."""
 
     def __init__(self) -> None:
-        self.home = making.workspace("Garden")
+        self.workspace = making.workspace("Garden")
         self.ada, self.ben, self.cleo = (
-            making.person(name, Role.AUDITOR, self.home) for name in ("ada", "ben", "cleo")
+            making.person(name, Role.AUDITOR, self.workspace) for name in ("ada", "ben", "cleo")
         )
-        self.rita = making.person("rita", Role.RESPONDER, self.home)
-        self.conversation = making.conversation(self.home, "A talk", self.rita)
+        self.rita = making.person("rita", Role.RESPONDER, self.workspace)
+        self.conversation = making.conversation(self.workspace, "A talk", self.rita)
         self.run = making.start_run(self.conversation, self.rita)
 
     def close(self, outcome: InquiryOutcome = making.ANSWER, by: Decider | None = None) -> Inquiry:
@@ -32,8 +32,8 @@ class ReviewDesk:
         return making.settle(row, outcome, by or making.decider(self.rita))
 
     def require_two(self) -> None:
-        self.home.reviews_required = 2
-        self.home.save()
+        self.workspace.reviews_required = 2
+        self.workspace.save()
 
 
 def load(row: Inquiry) -> ReviewSubject:

@@ -55,8 +55,8 @@ def test_person_who_closed_or_reviewed_it_is_not_assigned(desk: ReviewDesk):
 
 
 def test_number_of_reviews_is_an_entry(desk: ReviewDesk):
-    policies.set_reviews_required(desk.home, 2, Actor.from_person(desk.ada))
-    desk.home.refresh_from_db()
-    assert desk.home.reviews_required == 2
+    policies.set_reviews_required(desk.workspace, 2, Actor.from_person(desk.ada))
+    desk.workspace.refresh_from_db()
+    assert desk.workspace.reviews_required == 2
     entry = LedgerEntry.objects.get(act=Act.SETTING_CHANGED)
     assert json.loads(entry.text)["details"] == {"setting": "reviews_required", "value": 2}

@@ -148,11 +148,11 @@ def test_export_reads_every_decision_once_while_the_roles_stay(
 
 
 def test_decisions_of_other_workspaces_or_lower_roles_are_hidden(auditor: Person, run: Run):
-    home = run.conversation.workspace
+    workspace = run.conversation.workspace
     assert list_all(making.person("eve", Role.AUDITOR, making.workspace())) == []
-    assert list_all(making.person("ann", Role.RESPONDER, home)) == []
+    assert list_all(making.person("ann", Role.RESPONDER, workspace)) == []
     assert list_all(auditor, workspace=making.workspace().pk) == []
-    assert len(list_all(auditor, workspace=home.pk)) == 12
+    assert len(list_all(auditor, workspace=workspace.pk)) == 12
 
 
 def test_decisions_page_queries_do_not_grow_with_decisions(auditor: Person, run: Run):
@@ -278,9 +278,9 @@ def test_id_of_more_questions_than_entries_are_looked_up_for_finds_all(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(decision_matches, "_MAX_MATCHED_QUESTIONS", 1)
-    home = making.workspace()
-    auditor = making.person("auditor", Role.AUDITOR, home)
-    run = making.start_run(making.conversation(home))
+    workspace = making.workspace()
+    auditor = making.person("auditor", Role.AUDITOR, workspace)
+    run = making.start_run(making.conversation(workspace))
     rows = [making.settle(making.question(run), making.ANSWER) for _ in range(3)]
     call_id, _, _ = rows[0].inquiry_id.partition(".")
     filters = DecisionFilters(identifier=call_id)

@@ -29,10 +29,10 @@ DAY = timedelta(days=1)
 @pytest.fixture
 def auditor(monkeypatch: pytest.MonkeyPatch) -> Person:
     """Return an auditor of two workspaces of three, in pages of two; some values are equal."""
-    homes = [making.workspace(name) for name in ("Garden", "Kitchen", "Cellar")]
-    person = making.person("auditor", Role.AUDITOR, homes[0])
-    Membership.objects.create(person=person, workspace=homes[1], role=Role.AUDITOR)
-    conversations = [making.conversation(home) for home in homes]
+    workspaces = [making.workspace(name) for name in ("Garden", "Kitchen", "Cellar")]
+    person = making.person("auditor", Role.AUDITOR, workspaces[0])
+    Membership.objects.create(person=person, workspace=workspaces[1], role=Role.AUDITOR)
+    conversations = [making.conversation(workspace) for workspace in workspaces]
     for number in range(24):
         asked_at = audited_rows.BEGIN + DAY * (number // 4)
         is_settled = number % 5 > 0

@@ -15,7 +15,7 @@ from tests.store.reviews.desk import DECLINED, ReviewDesk, load, send
 def test_own_queues_have_assigned_and_escalated_reviews(
     desk: ReviewDesk, django_assert_max_num_queries: Any
 ):
-    olga = making.person("olga", Role.OWNER, desk.home)
+    olga = making.person("olga", Role.OWNER, desk.workspace)
     assigned, escalated = desk.close(), desk.close(DECLINED)
     assignments.assign(load(assigned), desk.ada.pk, Actor.from_person(desk.ben))
     send(load(escalated), desk.ben, Verdict.ESCALATE, "Look.")

@@ -75,15 +75,15 @@ def test_queues_leave_out_other_workspaces_and_the_demo(desk: ReviewDesk):
     demo.save()
     desk.ada.memberships.create(workspace=demo, role=Role.OWNER)
     mine = desk.close(DECLINED)
-    for home in (other, demo):
-        run = making.start_run(making.conversation(home))
+    for workspace in (other, demo):
+        run = making.start_run(making.conversation(workspace))
         making.settle(making.question(run), DECLINED)
     assert list_keys(desk, "cancelled") == [mine.pk]
 
 
 def test_auditor_of_the_demo_alone_has_its_questions(desk: ReviewDesk):
-    desk.home.root = "demo"
-    desk.home.save()
+    desk.workspace.root = "demo"
+    desk.workspace.save()
     row = desk.close(DECLINED)
     assert list_keys(desk, "cancelled") == [row.pk]
 
@@ -129,7 +129,7 @@ def test_cost_of_queues_does_not_grow_with_conversations(
 ):
     desk.require_two()
     for _ in range(12):
-        send(subjects.load_conversation(making.conversation(desk.home)), desk.ada)
+        send(subjects.load_conversation(making.conversation(desk.workspace)), desk.ada)
     with django_assert_max_num_queries(7):
         queue = queues.load_queues(desk.ben.pk).queues["second"]
     assert len(queue.remaining_items) == 12
@@ -316,7 +316,7 @@ def test_redaction_of_a_reviewed_question_leaves_it_to_review_again(desk: Review
 
 
 def test_disagreement_is_left_for_an_owner_until_they_decide(desk: ReviewDesk):
-    olga, row = making.person("olga", Role.OWNER, desk.home), desk.close()
+    olga, row = making.person("olga", Role.OWNER, desk.workspace), desk.close()
     send(load(row), desk.ada, Verdict.FINE)
     send(load(row), desk.ben, Verdict.WRONG, "No.")
     queue = queues.load_queues(olga.pk).queues["disagreed"]
@@ -327,7 +327,7 @@ def test_disagreement_is_left_for_an_owner_until_they_decide(desk: ReviewDesk):
 
 @pytest.mark.parametrize("count", [1, 2], ids=["one review", "two reviews"])
 def test_escalated_question_waits_for_an_owner(desk: ReviewDesk, count: int):
-    olga, row = making.person("olga", Role.OWNER, desk.home), desk.close(DECLINED)
+    olga, row = making.person("olga", Role.OWNER, desk.workspace), desk.close(DECLINED)
     if count == 2:
         desk.require_two()
         send(load(row), desk.ada, Verdict.ESCALATE, "Look.")
@@ -345,7 +345,7 @@ def test_escalated_question_waits_for_an_owner(desk: ReviewDesk, count: int):
 
 
 def test_change_of_a_conversation_keeps_its_escalation(desk: ReviewDesk):
-    olga = making.person("olga", Role.OWNER, desk.home)
+    olga = making.person("olga", Role.OWNER, desk.workspace)
     subject = subjects.load_conversation(Conversation.objects.get())
     send(subject, desk.ada, Verdict.ESCALATE, "Look.")
     desk.close()
@@ -358,7 +358,7 @@ def test_change_of_a_conversation_keeps_its_escalation(desk: ReviewDesk):
 
 
 def test_owner_who_escalated_leaves_it_to_another_owner(desk: ReviewDesk):
-    olga, omar = (making.person(name, Role.OWNER, desk.home) for name in ("olga", "omar"))
+    olga, omar = (making.person(name, Role.OWNER, desk.workspace) for name in ("olga", "omar"))
     row = desk.close()
     send(load(row), olga, Verdict.ESCALATE, "Look.")
     assert queues.load_queues(olga.pk).queues["escalated"].remaining_items == []
@@ -370,14 +370,14 @@ def test_owner_who_escalated_leaves_it_to_another_owner(desk: ReviewDesk):
 
 
 def test_redaction_of_a_question_keeps_its_escalation(desk: ReviewDesk):
-    olga, row = making.person("olga", Role.OWNER, desk.home), desk.close()
+    olga, row = making.person("olga", Role.OWNER, desk.workspace), desk.close()
     send(load(row), desk.ada, Verdict.ESCALATE, "Look.")
     derived_columns.mark_unreviewed(row.conversation, [row.position])
     assert len(queues.load_queues(olga.pk).queues["escalated"].remaining_items) == 1
 
 
 def test_reviewer_withdraws_an_escalation_of_an_earlier_version(desk: ReviewDesk):
-    olga = making.person("olga", Role.OWNER, desk.home)
+    olga = making.person("olga", Role.OWNER, desk.workspace)
     subject = subjects.load_conversation(Conversation.objects.get())
     send(subject, desk.ada, Verdict.ESCALATE, "Look.")
     desk.close()
@@ -386,7 +386,7 @@ def test_reviewer_withdraws_an_escalation_of_an_earlier_version(desk: ReviewDesk
 
 
 def test_note_of_an_owner_who_decided_is_shown_to_all_auditors(desk: ReviewDesk):
-    olga = making.person("olga", Role.OWNER, desk.home)
+    olga = making.person("olga", Role.OWNER, desk.workspace)
     subject = subjects.load_conversation(Conversation.objects.get())
     send(subject, desk.ada, Verdict.ESCALATE, "Look.")
     desk.close()

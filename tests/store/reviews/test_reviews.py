@@ -49,7 +49,7 @@ def test_person_who_answered_or_declined_does_not_review(desk: ReviewDesk):
 
 
 def test_person_who_started_the_turn_does_not_review_its_questions(desk: ReviewDesk):
-    run = making.start_run(making.conversation(desk.home), desk.ada)
+    run = making.start_run(making.conversation(desk.workspace), desk.ada)
     row = making.settle(making.question(run), DECLINED, making.decider(desk.rita))
     with pytest.raises(ReviewRefused, match="You started the turn of this question"):
         send(load(row), desk.ada)
@@ -145,8 +145,8 @@ def test_setting_does_not_disclose_a_first_review(desk: ReviewDesk):
     desk.require_two()
     row = desk.close()
     send(load(row), desk.ada, Verdict.FINE)
-    desk.home.reviews_required = 1
-    desk.home.save()
+    desk.workspace.reviews_required = 1
+    desk.workspace.save()
     (shown,) = reviews.load_history(load(row)).list_shown(desk.ben.pk)
     assert shown.is_hidden
 
@@ -259,7 +259,7 @@ def test_concurrent_reviews_of_a_question_keep_one():
 
 def test_owner_who_gave_neither_review_decides_a_disagreement(desk: ReviewDesk):
     desk.require_two()
-    row, olga = desk.close(), making.person("olga", Role.OWNER, desk.home)
+    row, olga = desk.close(), making.person("olga", Role.OWNER, desk.workspace)
     subject = load(row)
     send(subject, desk.ada, Verdict.FINE)
     send(subject, desk.ben, Verdict.WRONG, "No.")
@@ -279,7 +279,7 @@ def test_owner_who_gave_neither_review_decides_a_disagreement(desk: ReviewDesk):
 
 
 def test_owner_does_not_decide_by_escalating_again(desk: ReviewDesk):
-    olga, subject = making.person("olga", Role.OWNER, desk.home), load(desk.close())
+    olga, subject = making.person("olga", Role.OWNER, desk.workspace), load(desk.close())
     send(subject, desk.ada, Verdict.ESCALATE, "Look.")
     with pytest.raises(ReviewRefused, match="You decide this as an owner"):
         send(subject, olga, Verdict.ESCALATE, "Someone else, please.")
@@ -291,7 +291,7 @@ def test_owner_does_not_decide_by_escalating_again(desk: ReviewDesk):
 
 
 def test_owner_decides_neither_their_own_question_nor_their_own_review(desk: ReviewDesk):
-    olga = making.person("olga", Role.OWNER, desk.home)
+    olga = making.person("olga", Role.OWNER, desk.workspace)
     for row in (desk.close(by=making.decider(olga)), desk.close()):
         subject = load(row)
         send(subject, desk.ada, Verdict.FINE)

@@ -29,9 +29,9 @@ def test_enqueue_job_defers_a_job_with_the_key_of_the_run(
 
 @pytest.mark.django_db
 def test_postponed_run_is_unchanged_and_defers_no_job(
-    home: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ):
-    run = making.start_run(making.conversation(home, "A talk"))
+    run = making.start_run(making.conversation(workspace, "A talk"))
     row = making.question(run)
     assert runs.park_run(run, [row.pk], [])
     making.settle(row, Answered(True))
@@ -46,10 +46,10 @@ def test_postponed_run_is_unchanged_and_defers_no_job(
 
 
 @pytest.mark.django_db
-def test_stop_that_comes_while_a_run_tries_its_files_ends_it(home: Workspace):
-    run = making.start_run(making.conversation(home, "A talk"))
+def test_stop_that_comes_while_a_run_tries_its_files_ends_it(workspace: Workspace):
+    run = making.start_run(making.conversation(workspace, "A talk"))
     row = making.question(run)
-    stopper = making.decider(making.person("ada", Role.RESPONDER, home))
+    stopper = making.decider(making.person("ada", Role.RESPONDER, workspace))
     assert runs.interrupt_run(run.conversation_id, InterruptKind.STOP, stopper) == run
     assert runs.postpone_run(run) is False
     ended = Run.objects.get(pk=run.pk)

@@ -31,13 +31,13 @@ ANSWER |= {"delivered": True, "was_cut_off": False}
 
 
 @pytest.fixture
-def ada(home: Workspace) -> Person:
-    return making.person("ada", Role.RESPONDER, home)
+def ada(workspace: Workspace) -> Person:
+    return making.person("ada", Role.RESPONDER, workspace)
 
 
 @pytest.fixture
-def conversation(home: Workspace, ada: Person) -> Conversation:
-    conversation: Conversation = making.conversation(home, "A talk", ada)
+def conversation(workspace: Workspace, ada: Person) -> Conversation:
+    conversation: Conversation = making.conversation(workspace, "A talk", ada)
     return conversation
 
 

@@ -28,8 +28,8 @@ def group(reader: Person) -> Group:
     return look
 
 
-def conversation(home: Workspace, title: str, *texts: str) -> Conversation:
-    conversation: Conversation = making.conversation(home, title)
+def conversation(workspace: Workspace, title: str, *texts: str) -> Conversation:
+    conversation: Conversation = making.conversation(workspace, title)
     events = [making.event(ChatResponse("message", text)) for text in texts]
     journal.append_events(conversation.pk, events)
     return conversation
@@ -39,9 +39,9 @@ def list_ids(grouped: GroupedHits) -> list[int]:
     return [found.conversation_id for found in grouped.groups]
 
 
-def test_the_words_of_a_query_may_be_in_several_events(home: Workspace, group: Group):
-    both = conversation(home, "One", "we prune the pear", "much later", "a new ladder")
-    one_alone = conversation(home, "Two", "a ladder", "nothing else")
+def test_the_words_of_a_query_may_be_in_several_events(workspace: Workspace, group: Group):
+    both = conversation(workspace, "One", "we prune the pear", "much later", "a new ladder")
+    one_alone = conversation(workspace, "Two", "a ladder", "nothing else")
     grouped = group("pear ladder")
     assert list_ids(grouped) == [both.pk, one_alone.pk]
     assert [found.missing for found in grouped.groups] == [(), ("pear",)]
@@ -49,9 +49,13 @@ def test_the_words_of_a_query_may_be_in_several_events(home: Workspace, group: G
     assert [found.event_count for found in grouped.groups] == [2, 1]
 
 
-def test_sentence_query_ignores_stop_words(home: Workspace, group: Group):
-    conversation(home, "Noise", "which was the what and why did we do it", "and then we had it")
-    right = conversation(home, "Models", "We chose the small embedding model, since it is quick.")
+def test_sentence_query_ignores_stop_words(workspace: Workspace, group: Group):
+    conversation(
+        workspace, "Noise", "which was the what and why did we do it", "and then we had it"
+    )
+    right = conversation(
+        workspace, "Models", "We chose the small embedding model, since it is quick."
+    )
     grouped = group("which embedding model was chosen")
     assert list_ids(grouped) == [right.pk]
     assert grouped.omitted_words == ("which", "was")
@@ -59,29 +63,29 @@ def test_sentence_query_ignores_stop_words(home: Workspace, group: Group):
     assert marked == ["chose", "embedding", "model"]
 
 
-def test_query_of_stop_words_alone_searches_for_them(home: Workspace, group: Group):
-    found = conversation(home, "Words", "to be or not to be")
+def test_query_of_stop_words_alone_searches_for_them(workspace: Workspace, group: Group):
+    found = conversation(workspace, "Words", "to be or not to be")
     assert list_ids(group("to be")) == [found.pk]
 
 
-def test_groups_without_all_words_rank_by_matched_words(home: Workspace, group: Group):
-    conversation(home, "One", "pear")
-    most = conversation(home, "Most", "pear and plum")
+def test_groups_without_all_words_rank_by_matched_words(workspace: Workspace, group: Group):
+    conversation(workspace, "One", "pear")
+    most = conversation(workspace, "Most", "pear and plum")
     grouped = group("pear plum quince")
     assert list_ids(grouped)[0] == most.pk
     assert not grouped.has_all_words
     assert grouped.groups[0].missing == ("quince",)
 
 
-def test_words_that_a_conversation_lacks_are_named_as_typed(home: Workspace, group: Group):
-    conversation(home, "One", "pear")
+def test_words_that_a_conversation_lacks_are_named_as_typed(workspace: Workspace, group: Group):
+    conversation(workspace, "One", "pear")
     grouped = group('pear データ Größe "src/a b.rs" 데이터 데이터')
     assert grouped.groups[0].missing == ("データ", "Größe", "src/a b.rs", "데이터")
 
 
-def test_a_title_counts_more_than_a_result_that_has_everything(home: Workspace, group: Group):
-    wanted = conversation(home, "Wit highlighting", "some words")
-    other = making.conversation(home, "Dump")
+def test_a_title_counts_more_than_a_result_that_has_everything(workspace: Workspace, group: Group):
+    wanted = conversation(workspace, "Wit highlighting", "some words")
+    other = making.conversation(workspace, "Dump")
     call = ToolCallRequest("c1", "fs_read", {})
     result = ToolCallResponse(
         "c1", "wit highlighting and ten thousand other words " * 5, is_error=False
@@ -90,8 +94,10 @@ def test_a_title_counts_more_than_a_result_that_has_everything(home: Workspace, 
     assert list_ids(group("wit highlighting")) == [wanted.pk, other.pk]
 
 
-def test_filters_phrases_and_excluded_words_count_for_each_event(home: Workspace, group: Group):
-    found = conversation(home, "One", "red pear", "green pear", "pear tree")
+def test_filters_phrases_and_excluded_words_count_for_each_event(
+    workspace: Workspace, group: Group
+):
+    found = conversation(workspace, "One", "red pear", "green pear", "pear tree")
     events = [making.event(ChatRequest("a pear, please"))]
     journal.append_events(found.pk, events)
     assert group("pear").event_count == 4
@@ -101,9 +107,9 @@ def test_filters_phrases_and_excluded_words_count_for_each_event(home: Workspace
     assert group("pear").event_counts == {"message": 3, "person": 1}
 
 
-def test_text_without_blanks_is_found_by_a_part_of_it(home: Workspace, group: Group):
-    found = conversation(home, "旅行", "来月は東京都へ行きます。")
-    conversation(home, "Other", "京の東、都")
+def test_text_without_blanks_is_found_by_a_part_of_it(workspace: Workspace, group: Group):
+    found = conversation(workspace, "旅行", "来月は東京都へ行きます。")
+    conversation(workspace, "Other", "京の東、都")
     grouped = group("東京")
     assert list_ids(grouped) == [found.pk]
     assert [p.text for p in grouped.groups[0].hits[0].snippet if p.highlighted] == ["東京"]
@@ -111,9 +117,9 @@ def test_text_without_blanks_is_found_by_a_part_of_it(home: Workspace, group: Gr
 
 
 def test_a_page_has_ten_conversations_with_three_hits_each(
-    home: Workspace, group: Group, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, group: Group, monkeypatch: pytest.MonkeyPatch
 ):
-    conversations = [conversation(home, f"Talk {n}", *["pear"] * 5) for n in range(12)]
+    conversations = [conversation(workspace, f"Talk {n}", *["pear"] * 5) for n in range(12)]
     grouped = group("pear")
     assert (len(grouped.groups), grouped.conversation_count, grouped.event_count) == (10, 12, 60)
     assert {len(found.hits) for found in grouped.groups} == {3}

@@ -49,8 +49,8 @@ def list_highlights(hit: engine.SearchHit) -> list[str]:
 
 
 @pytest.fixture
-def conversation(home: Workspace) -> Conversation:
-    conversation: Conversation = making.conversation(home, "Orchard")
+def conversation(workspace: Workspace) -> Conversation:
+    conversation: Conversation = making.conversation(workspace, "Orchard")
     return conversation
 
 
@@ -185,8 +185,8 @@ def test_search_kind_assistant_matches_messages_and_data(conversation: Conversat
     assert {hit.category for hit in find("kind:assistant")} == {"message", "structure"}
 
 
-def test_filters_of_one_kind_are_alternatives_and_of_two_are_not(home: Workspace, find: Find):
-    conversation = making.conversation(home)
+def test_filters_of_one_kind_are_alternatives_and_of_two_are_not(workspace: Workspace, find: Find):
+    conversation = making.conversation(workspace)
     for author, text in (("Ada Lovelace", "water"), ("Bob", "water"), ("Bob", "dig")):
         journal.append_events(conversation.pk, [making.event(ChatRequest(text, author=author))])
     assert len(find("who:ada who:bob")) == 3
@@ -196,8 +196,8 @@ def test_filters_of_one_kind_are_alternatives_and_of_two_are_not(home: Workspace
     assert find("who:bob kind:assistant") == []
 
 
-def test_search_tool_filter_matches_names_and_prefixes(home: Workspace, find: Find):
-    conversation = making.conversation(home)
+def test_search_tool_filter_matches_names_and_prefixes(workspace: Workspace, find: Find):
+    conversation = making.conversation(workspace)
     kinds: list[EventKind] = [
         builders.make_call("a", "fs_read_file", path="x"),
         builders.make_result("a", "the text"),
@@ -212,8 +212,8 @@ def test_search_tool_filter_matches_names_and_prefixes(home: Workspace, find: Fi
     assert {hit.tool for hit in find("tool:fs")} == {"fs_read_file"}
 
 
-def test_search_orders_hits_by_time_not_by_indexing(home: Workspace, find: Find):
-    late_conversation, early_conversation = making.conversation(home), making.conversation(home)
+def test_search_orders_hits_by_time_not_by_indexing(workspace: Workspace, find: Find):
+    late_conversation, early_conversation = (making.conversation(workspace) for _ in range(2))
     say(late_conversation, "tree late", since=START + timedelta(days=9))
     assert len(find("tree")) == 1
     say(early_conversation, "tree early", "tree later")
@@ -257,14 +257,14 @@ def test_hits_are_counted_up_to_a_bound(
 
 
 def test_search_and_its_counts_cover_only_readable_workspaces(
-    home: Workspace, reader: Person, find: Find
+    workspace: Workspace, reader: Person, find: Find
 ):
-    other_home = making.workspace("Elsewhere")
-    say(making.conversation(home), "shared word")
-    say(making.conversation(other_home), "shared word")
-    outsider, rival = making.person("outsider"), making.person("rival", Role.OWNER, other_home)
-    member_of_both = making.person("both", Role.READER, home)
-    Membership.objects.create(person=member_of_both, workspace=other_home, role=Role.READER)
+    other_workspace = making.workspace("Elsewhere")
+    say(making.conversation(workspace), "shared word")
+    say(making.conversation(other_workspace), "shared word")
+    outsider, rival = making.person("outsider"), making.person("rival", Role.OWNER, other_workspace)
+    member_of_both = making.person("both", Role.READER, workspace)
+    Membership.objects.create(person=member_of_both, workspace=other_workspace, role=Role.READER)
     up_to_date()
     for person, expected in ((reader, 1), (rival, 1), (outsider, 0), (member_of_both, 2)):
         for query_text in (
@@ -289,25 +289,26 @@ def test_search_and_its_counts_cover_only_readable_workspaces(
 
 
 def test_the_index_alone_is_not_believed(
-    home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     """A row of another workspace is left out though its tags say that it is one's own."""
-    other_home = making.workspace("Elsewhere")
-    conversation = making.conversation(other_home)
+    other_workspace = making.workspace("Elsewhere")
+    conversation = making.conversation(other_workspace)
     say(conversation, "word")
     with monkeypatch.context() as patch:
-        patch.setattr("jpweb.store.search.filter_terms.workspace_term", lambda _key: f"w{home.pk}")
+        term = f"w{workspace.pk}"
+        patch.setattr("jpweb.store.search.filter_terms.workspace_term", lambda _key: term)
         up_to_date()
     search = engine.make_search(reader.pk, query_parser.parse_query("word"))
     assert (search.list_newest().rows, search.count_hits()) == ([], 0)
     assert conversation_groups.group_hits(search).groups == []
 
 
-def test_search_words_do_not_match_filter_terms(home: Workspace, reader: Person, find: Find):
-    say(making.conversation(home), "w1 fquestion ocancelled #w1")
+def test_search_words_do_not_match_filter_terms(workspace: Workspace, reader: Person, find: Find):
+    say(making.conversation(workspace), "w1 fquestion ocancelled #w1")
     assert find("kind:question") == find("outcome:cancelled") == []
     assert len(find("fquestion")) == 1
-    assert len(find(f"w{home.pk}")) == int(home.pk == 1)
+    assert len(find(f"w{workspace.pk}")) == int(workspace.pk == 1)
     assert find("fmessage") == []
 
 
@@ -351,10 +352,10 @@ def test_search_accepts_any_query_text(conversation: Conversation, reader: Perso
 )
 @given(text=ASCII_TEXTS, other_text=st.text(max_size=60))
 def test_search_finds_a_message_by_any_of_its_phrases(
-    home: Workspace, reader: Person, text: str, other_text: str
+    workspace: Workspace, reader: Person, text: str, other_text: str
 ):
     """Of text beyond ASCII only that nothing fails: databases split some of it in another way."""
-    conversation = making.conversation(home)
+    conversation = making.conversation(workspace)
     say(conversation, text, other_text)
     up_to_date()
     phrases = [said.replace(chr(34), " ") for said in (text, other_text)]

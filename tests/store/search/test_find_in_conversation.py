@@ -18,11 +18,11 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def conversation(home: Workspace) -> Conversation:
+def conversation(workspace: Workspace) -> Conversation:
     """Return a conversation of ten messages, of which every third is of an apple."""
-    conversation: Conversation = making.conversation(home, "an apple in the title")
+    conversation: Conversation = making.conversation(workspace, "an apple in the title")
     say(conversation, *(f"{'An Apple-tree' if n % 3 == 0 else 'a pear'} {n}" for n in range(10)))
-    say(making.conversation(home), "an apple elsewhere")
+    say(making.conversation(workspace), "an apple elsewhere")
     up_to_date()
     return conversation
 
@@ -132,15 +132,15 @@ def test_find_matches_counts_unindexed_events(conversation: Conversation):
 
 
 @pytest.mark.parametrize("words", ["größe", "GRÖßE", "Größe", "die größe"])
-def test_letters_of_any_script_count_the_same_in_either_case(home: Workspace, words: str):
-    conversation = making.conversation(home)
+def test_letters_of_any_script_count_the_same_in_either_case(workspace: Workspace, words: str):
+    conversation = making.conversation(workspace)
     say(conversation, "Die Größe", "klein")
     up_to_date()
     assert positions(conversation, words) == [0]
 
 
-def test_a_hit_in_a_long_event_is_one(home: Workspace):
-    conversation = making.conversation(home)
+def test_a_hit_in_a_long_event_is_one(workspace: Workspace):
+    conversation = making.conversation(workspace)
     say(conversation, "needle " * 20_000)
     up_to_date()
     result = find_in_conversation.find_matches(conversation.pk, "needle")
@@ -154,8 +154,8 @@ def test_the_queries_do_not_grow(conversation: Conversation, django_assert_num_q
         find_next(conversation.pk, "apple", 0)
 
 
-def test_words_far_apart_in_a_long_event_are_found(home: Workspace):
-    conversation = making.conversation(home)
+def test_words_far_apart_in_a_long_event_are_found(workspace: Workspace):
+    conversation = making.conversation(workspace)
     say(conversation, "pear " + "filler " * 20_000 + "plum", "plum", "pear")
     up_to_date()
     assert positions(conversation, "pear plum") == positions(conversation, "plum pear") == [0]

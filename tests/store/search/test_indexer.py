@@ -46,8 +46,8 @@ from tests.store.search.conftest import (
 pytestmark = pytest.mark.django_db
 
 
-def test_indexer_adds_new_events_and_keeps_other_passages(home: Workspace, find: Find):
-    conversation = making.conversation(home)
+def test_indexer_adds_new_events_and_keeps_other_passages(workspace: Workspace, find: Find):
+    conversation = making.conversation(workspace)
     journal.append_events(conversation.pk, make_messages("one", "two"))
     assert len(find("one")) == 1
     before = list_passages()
@@ -59,8 +59,8 @@ def test_indexer_adds_new_events_and_keeps_other_passages(home: Workspace, find:
     assert (conversation.needs_indexing, conversation.indexed_entry_count) == (False, 3)
 
 
-def test_indexer_indexes_replaced_events_again(home: Workspace, find: Find):
-    conversation = making.conversation(home)
+def test_indexer_indexes_replaced_events_again(workspace: Workspace, find: Find):
+    conversation = making.conversation(workspace)
     replace_elements(
         conversation,
         builders.stream(*(ChatResponse("message", word) for word in ("ash", "birch", "cedar"))),
@@ -76,8 +76,10 @@ def test_indexer_indexes_replaced_events_again(home: Workspace, find: Find):
 
 
 @pytest.mark.parametrize("new_word", ["ash", "birch"])
-def test_indexer_updates_the_time_of_a_replaced_event(home: Workspace, find: Find, new_word: str):
-    conversation = making.conversation(home)
+def test_indexer_updates_the_time_of_a_replaced_event(
+    workspace: Workspace, find: Find, new_word: str
+):
+    conversation = making.conversation(workspace)
     replace_elements(conversation, builders.stream(ChatResponse("message", "ash")))
     assert find("after:2026-05 ash") == []
     new_kind = ChatResponse("message", new_word)
@@ -88,8 +90,8 @@ def test_indexer_updates_the_time_of_a_replaced_event(home: Workspace, find: Fin
     check_index()
 
 
-def test_deleted_conversation_deletes_its_passages(home: Workspace, find: Find):
-    conversation = making.conversation(home)
+def test_deleted_conversation_deletes_its_passages(workspace: Workspace, find: Find):
+    conversation = making.conversation(workspace)
     journal.append_events(conversation.pk, make_messages("one"))
     assert find("one")
     conversation.delete()
@@ -98,8 +100,8 @@ def test_deleted_conversation_deletes_its_passages(home: Workspace, find: Find):
     check_index()
 
 
-def test_a_new_title_and_new_labels_are_indexed(home: Workspace, find: Find):
-    conversation = making.conversation(home, "Old name")
+def test_a_new_title_and_new_labels_are_indexed(workspace: Workspace, find: Find):
+    conversation = making.conversation(workspace, "Old name")
     journal.append_events(conversation.pk, make_messages("word"))
     (hit,) = find("old")
     queryset = Conversation.objects.filter(pk=conversation.pk)
@@ -113,8 +115,8 @@ def test_a_new_title_and_new_labels_are_indexed(home: Workspace, find: Find):
     check_index()
 
 
-def test_indexer_limits_the_labels_of_a_passage(home: Workspace, find: Find):
-    conversation = making.conversation(home, "Many")
+def test_indexer_limits_the_labels_of_a_passage(workspace: Workspace, find: Find):
+    conversation = making.conversation(workspace, "Many")
     journal.append_events(conversation.pk, make_messages("word"))
     labels = {f"label{n:03}": "" for n in range(300)}
     Conversation.objects.filter(pk=conversation.pk).update(labels=labels, needs_indexing=True)
@@ -125,8 +127,10 @@ def test_indexer_limits_the_labels_of_a_passage(home: Workspace, find: Find):
     check_index()
 
 
-def test_a_question_carries_its_outcome_also_when_that_comes_later(home: Workspace, find: Find):
-    run = making.start_run(making.conversation(home))
+def test_a_question_carries_its_outcome_also_when_that_comes_later(
+    workspace: Workspace, find: Find
+):
+    run = making.start_run(making.conversation(workspace))
     row = making.question(run, text="Dig?")
     assert [hit.state for hit in find("kind:question outcome:open")] == ["open"]
     making.settle(row, Cancelled(CancellationReason.USER), Decider("person", "Ada Lovelace"))
@@ -141,9 +145,9 @@ def test_a_question_carries_its_outcome_also_when_that_comes_later(home: Workspa
     check_index()
 
 
-def test_indexer_updates_a_question_that_became_unanswered(home: Workspace, find: Find):
+def test_indexer_updates_a_question_that_became_unanswered(workspace: Workspace, find: Find):
     """Its row changes without any response."""
-    run = making.start_run(making.conversation(home))
+    run = making.start_run(making.conversation(workspace))
     row = making.question(run)
     assert len(find("outcome:open")) == 1
     row.state = "unanswered"
@@ -155,11 +159,11 @@ def test_indexer_updates_a_question_that_became_unanswered(home: Workspace, find
 
 @pytest.mark.parametrize("entries", [1, 3])
 def test_indexer_in_batches_indexes_a_conversation_completely(
-    home: Workspace, monkeypatch: pytest.MonkeyPatch, entries: int
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, entries: int
 ):
     monkeypatch.setattr(indexer, "BATCH_ENTRIES", entries)
     monkeypatch.setattr(indexer, "BATCHES_PER_STEP", 2)
-    conversation = making.conversation(home)
+    conversation = making.conversation(workspace)
     run = making.start_run(conversation)
     rows = [making.question(run, text=f"q{n}?") for n in range(3)]
     journal.append_events(conversation.pk, make_messages(*(f"w{n}" for n in range(7))))
@@ -174,11 +178,11 @@ def test_indexer_in_batches_indexes_a_conversation_completely(
 
 
 def test_indexer_killed_at_any_write_resumes_without_duplicates(
-    home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
 ):
     """At every write there is: nothing is lost, and nothing is there twice."""
     monkeypatch.setattr(indexer, "BATCH_ENTRIES", 2)
-    conversation = making.conversation(home)
+    conversation = making.conversation(workspace)
     run = making.start_run(conversation)
     making.settle(making.question(run), Answered(True))
     journal.append_events(conversation.pk, make_messages("one", "two", "three"))
@@ -221,12 +225,12 @@ def relabel(conversation: Conversation) -> None:
 
 @pytest.mark.parametrize("change", [append_two, rename, relabel])
 def test_a_change_on_the_way_is_seen(
-    home: Workspace,
+    workspace: Workspace,
     find: Find,
     monkeypatch: pytest.MonkeyPatch,
     change: Callable[[Conversation], None],
 ):
-    conversation = making.conversation(home)
+    conversation = making.conversation(workspace)
     journal.append_events(conversation.pk, make_messages("one"))
     settle = indexer._reindex_settled
 
@@ -243,9 +247,9 @@ def test_a_change_on_the_way_is_seen(
 
 
 def test_indexer_discards_passages_of_events_replaced_meanwhile(
-    home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
 ):
-    conversation = making.conversation(home)
+    conversation = making.conversation(workspace)
     replace_elements(conversation, builders.stream(ChatResponse("message", "ash")))
     build_passages = indexer._build_passages
 
@@ -261,8 +265,8 @@ def test_indexer_discards_passages_of_events_replaced_meanwhile(
     assert len(find("birch")) == 1
 
 
-def test_indexer_keeps_passages_when_a_stale_row_is_saved(home: Workspace, find: Find):
-    conversation = making.conversation(home)
+def test_indexer_keeps_passages_when_a_stale_row_is_saved(workspace: Workspace, find: Find):
+    conversation = making.conversation(workspace)
     journal.append_events(conversation.pk, make_messages("one", "two"))
     stale = Conversation.objects.get(pk=conversation.pk)
     up_to_date()
@@ -276,7 +280,7 @@ def test_indexer_keeps_passages_when_a_stale_row_is_saved(home: Workspace, find:
 
 
 def test_an_outcome_that_comes_after_the_call_returned_is_indexed(
-    home: Workspace, find: Find, tmp_path: Path
+    workspace: Workspace, find: Find, tmp_path: Path
 ):
     kinds: list[EventKind] = [
         TurnStart(),
@@ -293,9 +297,9 @@ def test_an_outcome_that_comes_after_the_call_returned_is_indexed(
 
 
 def test_two_concurrent_indexers_lose_no_passage(
-    home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
 ):
-    conversation = making.conversation(home)
+    conversation = making.conversation(workspace)
     journal.append_events(conversation.pk, make_messages("one"))
     monkeypatch.setattr(indexer, "_begin_indexing", refusing)
     assert indexer.index_next() == (conversation.pk, True)
@@ -307,8 +311,8 @@ def refusing(_key: int) -> Any:
     raise IntegrityError
 
 
-def test_indexer_indexes_the_newest_conversation_first(home: Workspace):
-    older, newer = making.conversation(home), making.conversation(home)
+def test_indexer_indexes_the_newest_conversation_first(workspace: Workspace):
+    older, newer = making.conversation(workspace), making.conversation(workspace)
     assert (indexer.index_next(), indexer.index_next(), indexer.index_next()) == (
         (newer.pk, True),
         (older.pk, True),
@@ -316,8 +320,8 @@ def test_indexer_indexes_the_newest_conversation_first(home: Workspace):
     )
 
 
-def test_count_pending_for_counts_readable_conversations(home: Workspace, reader: Any):
-    making.conversation(home)
+def test_count_pending_for_counts_readable_conversations(workspace: Workspace, reader: Any):
+    making.conversation(workspace)
     making.conversation(making.workspace("Elsewhere"))
     assert (
         indexer.count_pending_for(reader.pk),
@@ -328,8 +332,8 @@ def test_count_pending_for_counts_readable_conversations(home: Workspace, reader
     assert (indexer.count_pending_for(reader.pk), indexer.pending_count()) == (0, 0)
 
 
-def test_clear_index_lets_conversations_be_indexed_again(home: Workspace, find: Find):
-    journal.append_events(making.conversation(home).pk, make_messages("one"))
+def test_clear_index_lets_conversations_be_indexed_again(workspace: Workspace, find: Find):
+    journal.append_events(making.conversation(workspace).pk, make_messages("one"))
     (before,) = find("one")
     for key in indexer.all_conversation_ids():
         indexer.clear_index(key)
@@ -338,11 +342,11 @@ def test_clear_index_lets_conversations_be_indexed_again(home: Workspace, find: 
     check_index()
 
 
-def test_passages_of_an_older_version_are_made_again(home: Workspace, find: Find):
+def test_passages_of_an_older_version_are_made_again(workspace: Workspace, find: Find):
     """Of version 1 a question ended with its bare default."""
     kind = InquiryQuestion("Dig?", Boolean(), default=False)
     request = InquiryRequest("q", InquirySource.for_tool("spade"), kind)
-    journal.append_events(making.conversation(home).pk, [making.event(request)])
+    journal.append_events(making.conversation(workspace).pk, [making.event(request)])
     (before,) = find("dig")
     Passage.objects.filter(category="question").update(body="Dig?\nfalse")
     Conversation.objects.update(derived_version=1)
@@ -352,10 +356,10 @@ def test_passages_of_an_older_version_are_made_again(home: Workspace, find: Find
 
 
 def test_rebuild_all_remakes_passages_of_version_2(
-    home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
 ):
     """Of version 2 PostgreSQL found no phrase after 255 occurrences of one of its words."""
-    conversation = making.conversation(home)
+    conversation = making.conversation(workspace)
     journal.append_events(conversation.pk, make_messages("spam eggs\n" * 300 + "spam ham"))
     with monkeypatch.context() as patch:
         patch.setattr(passages, "_split_body", lambda body, _: [body])
@@ -369,9 +373,9 @@ def test_rebuild_all_remakes_passages_of_version_2(
 
 
 def test_the_queries_of_a_step_do_not_grow_with_the_conversation(
-    home: Workspace, django_assert_max_num_queries: Any
+    workspace: Workspace, django_assert_max_num_queries: Any
 ):
-    conversation = making.conversation(home)
+    conversation = making.conversation(workspace)
     journal.append_events(conversation.pk, make_messages(*(f"word {n}" for n in range(300))))
     with django_assert_max_num_queries(30):
         indexer.index_next()

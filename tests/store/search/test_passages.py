@@ -43,8 +43,10 @@ pytestmark = pytest.mark.django_db
 CANARY = "xyzzycanary"
 
 
-def test_passages_cover_messages_questions_answers_calls_and_results(home: Workspace, find: Find):
-    run = making.start_run(making.conversation(home, "Beds of beans"))
+def test_passages_cover_messages_questions_answers_calls_and_results(
+    workspace: Workspace, find: Find
+):
+    run = making.start_run(making.conversation(workspace, "Beds of beans"))
     row = making.question(run, Text(), "Which compost?")
     making.settle(row, Answered("horse manure"))
     kinds: list[EventKind] = [
@@ -72,8 +74,8 @@ def test_passages_cover_messages_questions_answers_calls_and_results(home: Works
     check_index()
 
 
-def test_arguments_and_options_are_found(home: Workspace, find: Find):
-    conversation = making.conversation(home)
+def test_arguments_and_options_are_found(workspace: Workspace, find: Find):
+    conversation = making.conversation(workspace)
     kind = Select((Option("drip", "slow water"), Option(7)))
     request = InquiryRequest(
         "q",
@@ -99,17 +101,17 @@ def test_arguments_and_options_are_found(home: Workspace, find: Find):
     ],
 )
 def test_question_passage_marks_the_default(
-    home: Workspace, kind: AnswerType, default: Any, expected: str
+    workspace: Workspace, kind: AnswerType, default: Any, expected: str
 ):
     question = InquiryQuestion("How?", kind, default=default)
     request = InquiryRequest("q", InquirySource.for_tool("hose"), question)
-    journal.append_events(making.conversation(home, "").pk, [making.event(request)])
+    journal.append_events(making.conversation(workspace, "").pk, [making.event(request)])
     up_to_date()
     assert Passage.objects.get(category="question").body == expected
 
 
-def test_passages_leave_out_events_without_text_of_people_or_models(home: Workspace):
-    conversation = making.conversation(home, "")
+def test_passages_leave_out_events_without_text_of_people_or_models(workspace: Workspace):
+    conversation = making.conversation(workspace, "")
     read = [
         builders.raw({"type": "config_delta", "timestamp": builders.AT, "delta": {"a": CANARY}}),
         builders.raw({"type": "novelty", "text": CANARY}),
@@ -121,9 +123,9 @@ def test_passages_leave_out_events_without_text_of_people_or_models(home: Worksp
     assert list_places() == []
 
 
-def test_a_secret_is_nowhere(home: Workspace, find: Find, tmp_path: Path):
+def test_a_secret_is_nowhere(workspace: Workspace, find: Find, tmp_path: Path):
     """Neither one that was redacted, nor one that somebody's file holds."""
-    run = making.start_run(making.conversation(home))
+    run = making.start_run(making.conversation(workspace))
     making.settle(making.question(run, Secret(), "Token please?"), Redacted())
     secret = InquiryQuestion("Password please?", Secret(), default=CANARY)
     read = builders.stream(
@@ -149,8 +151,8 @@ def test_a_secret_is_nowhere(home: Workspace, find: Find, tmp_path: Path):
     assert CANARY in whole_index()
 
 
-def test_long_text_is_split_into_passages_and_found_to_its_end(home: Workspace, find: Find):
-    conversation = making.conversation(home)
+def test_long_text_is_split_into_passages_and_found_to_its_end(workspace: Workspace, find: Find):
+    conversation = making.conversation(workspace)
     text = "".join(f"filler{n} " for n in range(12_000)) + "needle"
     journal.append_events(conversation.pk, make_messages(text))
     (hit,) = find("needle")
@@ -163,10 +165,12 @@ def test_long_text_is_split_into_passages_and_found_to_its_end(home: Workspace, 
     assert list(parts.values_list("part", flat=True)) == [0, 1, 2]
 
 
-def test_passages_cut_text_beyond_their_number(home: Workspace, monkeypatch: pytest.MonkeyPatch):
+def test_passages_cut_text_beyond_their_number(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(passages, "MAX_PASSAGES_PER_ENTRY", 2)
     monkeypatch.setattr(passages, "MAX_PASSAGE_CHARS", 10)
-    conversation = making.conversation(home, "")
+    conversation = making.conversation(workspace, "")
     journal.append_events(conversation.pk, make_messages("x" * 100))
     up_to_date()
     assert list(Passage.objects.values_list("body", flat=True)) == ["x" * 10] * 2

@@ -71,24 +71,26 @@ def test_a_row_can_be_saved(keys: list[int]):
 
 
 def test_keys_may_be_texts_and_stand_in_several_places():
-    home, other_home = making.workspace(), making.workspace()
-    ada = making.person("ada", Role.OWNER, home)
-    Membership.objects.create(person=ada, workspace=other_home, role=Role.READER)
+    workspace, other_workspace = making.workspace(), making.workspace()
+    ada = making.person("ada", Role.OWNER, workspace)
+    Membership.objects.create(person=ada, workspace=other_workspace, role=Role.READER)
     query = CompiledQuery(
-        lambda names, homes: (
+        lambda names, workspace_ids: (
             Membership.objects.filter(
-                person__username__in=names, workspace_id__in=homes, workspace__pk__in=homes
+                person__username__in=names,
+                workspace_id__in=workspace_ids,
+                workspace__pk__in=workspace_ids,
             )
             .order_by("role")
             .values_list("person_id", "workspace_id", "role")
         )
     )
-    assert query(["ada"], [home.pk]) == [(ada.pk, home.pk, Role.OWNER)]
-    assert query(["ada"], [other_home.pk, home.pk]) == [
-        (ada.pk, other_home.pk, Role.READER),
-        (ada.pk, home.pk, Role.OWNER),
+    assert query(["ada"], [workspace.pk]) == [(ada.pk, workspace.pk, Role.OWNER)]
+    assert query(["ada"], [other_workspace.pk, workspace.pk]) == [
+        (ada.pk, other_workspace.pk, Role.READER),
+        (ada.pk, workspace.pk, Role.OWNER),
     ]
-    assert query(["eve"], [home.pk]) == []
+    assert query(["eve"], [workspace.pk]) == []
 
 
 def test_the_sql_is_made_once_for_lists_of_about_a_length(keys: list[int]):

@@ -16,7 +16,7 @@ def test_values_of_the_workspaces_are_listed_once_and_sorted():
         [0, 0, 0, 1, 1, 2], ["b", "a", "b", "Ä", "", "hidden"], strict=True
     ):
         audited_rows.save_inquiry(conversations[conversation], asker=tool)
-    homes = [conversation.workspace_id for conversation in conversations]
-    assert list_distinct(Inquiry.TABLE, "asker", homes[:2], 9) == ["a", "b", "Ä"]
+    workspace_ids = [conversation.workspace_id for conversation in conversations]
+    assert list_distinct(Inquiry.TABLE, "asker", workspace_ids[:2], 9) == ["a", "b", "Ä"]
     assert list_distinct(Inquiry.TABLE, "asker", [], 9) == []
-    assert len(list_distinct(Inquiry.TABLE, "asker", homes, 2)) == 2
+    assert len(list_distinct(Inquiry.TABLE, "asker", workspace_ids, 2)) == 2

@@ -19,18 +19,18 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("words", ["über", "ÜBER kräuter", "KRÄUT", "Über"])
-def test_list_finds_titles_in_any_case(home: Workspace, words: str):
-    making.conversation(home, "Über Kräuter")
-    making.conversation(home, "Überblick")
+def test_list_finds_titles_in_any_case(workspace: Workspace, words: str):
+    making.conversation(workspace, "Über Kräuter")
+    making.conversation(workspace, "Überblick")
     matching = Conversation.objects.filter(ListFilters(words=words).build_condition())
     assert "Über Kräuter" in matching.values_list("title", flat=True)
 
 
-def test_mention_finds_members_in_any_case(home: Workspace):
-    author = making.person("author", Role.READER, home)
-    member = making.person("elodie", Role.READER, home)
+def test_mention_finds_members_in_any_case(workspace: Workspace):
+    author = making.person("author", Role.READER, workspace)
+    member = making.person("elodie", Role.READER, workspace)
     Person.objects.filter(pk=member.pk).update(first_name="Élodie")
-    conversation = making.mirrored_conversation(home, ChatRequest("Hello"))
+    conversation = making.mirrored_conversation(workspace, ChatRequest("Hello"))
     comment = threads.add_comment(
         conversation, journal.find_anchor(conversation.pk, 0), author, "@élodie, look"
     )
@@ -38,9 +38,9 @@ def test_mention_finds_members_in_any_case(home: Workspace):
 
 
 @pytest.mark.parametrize("words", ["größe", "GRÖSSE"])
-def test_audit_finds_questions_in_any_case(home: Workspace, words: str):
-    auditor = making.person("auditor", Role.AUDITOR, home)
-    run = making.start_run(making.conversation(home))
+def test_audit_finds_questions_in_any_case(workspace: Workspace, words: str):
+    auditor = making.person("auditor", Role.AUDITOR, workspace)
+    run = making.start_run(making.conversation(workspace))
     for text in (words.lower(), words.title(), "Go on?"):
         making.question(run, text=text)
     assert audit.list_inquiries(auditor.pk, AuditFilters(words=words)).count() == 2
@@ -48,7 +48,7 @@ def test_audit_finds_questions_in_any_case(home: Workspace, words: str):
 
 
 def test_search_finds_a_workspace_in_any_case():
-    home = making.workspace("Überbau")
-    reader = making.person("reader", Role.READER, home)
+    workspace = making.workspace("Überbau")
+    reader = making.person("reader", Role.READER, workspace)
     search = engine.make_search(reader.pk, parse_query("in:überbau beam"))
     assert search.problems == ()

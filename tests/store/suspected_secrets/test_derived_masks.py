@@ -178,9 +178,9 @@ def test_rebuild_of_an_older_version_keeps_masked_turns(root: Path):
 
 
 def test_rows_of_a_conversation_without_suspicions_cost_one_query(
-    home: Workspace, django_assert_num_queries: Any
+    workspace: Workspace, django_assert_num_queries: Any
 ):
-    conversation = making.mirrored_conversation(home, ChatRequest("Hello"))
+    conversation = making.mirrored_conversation(workspace, ChatRequest("Hello"))
     stream_rows = StreamRows([("{}", "", "e-1", 0, "")], [(0, "Hello")])
     with django_assert_num_queries(1):
         assert derived_masks.mask_rows(conversation, stream_rows) == (stream_rows, [])

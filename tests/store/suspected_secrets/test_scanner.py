@@ -52,15 +52,15 @@ def scan_all() -> int:
 
 
 @pytest.fixture
-def ada(home: Workspace) -> Person:
+def ada(workspace: Workspace) -> Person:
     return making.person("ada")
 
 
 @pytest.fixture
-def conversation(home: Workspace) -> Conversation:
+def conversation(workspace: Workspace) -> Conversation:
     """Return a conversation without a run, with the secret in each kind of event."""
     conversation: Conversation = making.mirrored_conversation(
-        home,
+        workspace,
         ChatRequest(f"Log in with {SECRET}, please"),
         ToolCallRequest("c", "vault", {"path": f"a {SECRET} b", "list": [SECRET]}),
         make_inquiry("c.apply.1", f"Use {SECRET}?"),
@@ -125,8 +125,8 @@ def test_scan_continues_where_it_stopped(
     assert scanner.scan_next() is None
 
 
-def test_running_turn_keeps_its_answer_until_it_ends(home: Workspace):
-    run = making.start_run(making.conversation(home))
+def test_running_turn_keeps_its_answer_until_it_ends(workspace: Workspace):
+    run = making.start_run(making.conversation(workspace))
     question = making.settle(making.question(run, text=f"Is it {SECRET}?"), Answered(SECRET))
     scan_all()
     question.refresh_from_db()
@@ -160,11 +160,11 @@ def test_dismissal_restores_every_copy(conversation: Conversation, ada: Person):
 
 
 def test_dismissed_text_is_not_suggested_again(
-    home: Workspace, conversation: Conversation, ada: Person
+    workspace: Workspace, conversation: Conversation, ada: Person
 ):
     scan_all()
     suggestions.dismiss(SuspectedSecret.objects.filter(kind="AWS Access Key")[0], ada, "no")
-    making.mirrored_conversation(home, ChatRequest(f"again {SECRET}"))
+    making.mirrored_conversation(workspace, ChatRequest(f"again {SECRET}"))
     scan_all()
     states = SuspectedSecret.objects.filter(kind="AWS Access Key").values_list("state", flat=True)
     assert set(states) == {SuspectedSecretState.DISMISSED}
@@ -181,9 +181,9 @@ def test_reveal_returns_the_secret_and_writes_an_entry(conversation: Conversatio
     assert OTHER not in entry.text
 
 
-def test_redaction_of_one_text_keeps_the_masks_of_the_others(home: Workspace, ada: Person):
+def test_redaction_of_one_text_keeps_the_masks_of_the_others(workspace: Workspace, ada: Person):
     conversation = making.mirrored_conversation(
-        home, make_inquiry("c.apply.1", f"pw9 for {SECRET} and {SECRET}, {OTHER}?")
+        workspace, make_inquiry("c.apply.1", f"pw9 for {SECRET} and {SECRET}, {OTHER}?")
     )
     scan_all()
     row = SuspectedSecret.objects.get(digest=scanner.compute_digest(OTHER))
@@ -197,11 +197,11 @@ def test_redaction_of_one_text_keeps_the_masks_of_the_others(home: Workspace, ad
     assert suggestions.reveal(suggestions.get_suspected_secret(row.pk), ada).secret == OTHER
 
 
-def test_secret_that_is_repeated_hides_no_other(home: Workspace):
+def test_secret_that_is_repeated_hides_no_other(workspace: Workspace):
     lines = "\n".join(f"{number} {SECRET}" for number in range(60))
     listed = ToolCallRequest("c", "vault", {"list": [*lines.split("\n"), OTHER]})
     conversation = making.mirrored_conversation(
-        home, ToolCallResponse("c", f"{lines}\n{OTHER}", False), listed
+        workspace, ToolCallResponse("c", f"{lines}\n{OTHER}", False), listed
     )
     scan_all()
     exported = b"".join(chunk.data for chunk in exports.export_jp_json(conversation)).decode()
@@ -237,8 +237,8 @@ def test_redaction_by_marker_replaces_the_secret(conversation: Conversation, ada
     ],
     ids=["unknown", "broken", "no-json", "nested"],
 )
-def test_hostile_event_is_masked_and_does_not_stall_the_scan(home: Workspace, text: str):
-    making.mirrored_conversation(home, raw(text), ChatRequest(f"Log in with {OTHER}"))
+def test_hostile_event_is_masked_and_does_not_stall_the_scan(workspace: Workspace, text: str):
+    making.mirrored_conversation(workspace, raw(text), ChatRequest(f"Log in with {OTHER}"))
     scan_all()
     shown = b"".join(
         chunk.data for chunk in exports.export_json_lines(Conversation.objects.get())
@@ -275,10 +275,10 @@ def test_dismissal_restores_a_title_that_ends_within_a_secret(
     assert Conversation.objects.get().title == title
 
 
-def test_mirrored_file_that_grows_is_searched_from_its_new_end(home: Workspace):
-    conversation = making.mirrored_conversation(home, ChatRequest("Hello"))
+def test_mirrored_file_that_grows_is_searched_from_its_new_end(workspace: Workspace):
+    conversation = making.mirrored_conversation(workspace, ChatRequest("Hello"))
     scan_all()
-    run = making.start_run(making.conversation(home))
+    run = making.start_run(making.conversation(workspace))
     journal.append_events(
         run.conversation_id, [making.event(ChatResponse("message", f"it is {SECRET}"))], run
     )
@@ -318,14 +318,14 @@ def test_search_of_a_new_revision_masks_its_new_title(conversation: Conversation
 
 
 def test_masking_and_dismissal_leave_a_conversation_reviewed(
-    home: Workspace, ada: Person, conversation: Conversation
+    workspace: Workspace, ada: Person, conversation: Conversation
 ):
     """No event has changed: a review names the hash of the stored texts."""
-    home.reviews_required = 2
-    home.save()
-    ben = making.person("ben", Role.AUDITOR, home)
+    workspace.reviews_required = 2
+    workspace.save()
+    ben = making.person("ben", Role.AUDITOR, workspace)
     Membership.objects.create(
-        person=ada, workspace=home, role=Role.AUDITOR, direct_role=Role.AUDITOR
+        person=ada, workspace=workspace, role=Role.AUDITOR, direct_role=Role.AUDITOR
     )
     desk.send(subjects.load_conversation(conversation), ada)
     scan_all()

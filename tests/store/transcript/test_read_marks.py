@@ -61,9 +61,9 @@ def test_read_of_a_locked_conversation_is_left_out(is_known: bool):
 
 
 def test_mention_of_a_locked_person_stays_new():
-    home = making.workspace()
-    person, author = (making.person(name, Role.READER, home) for name in ("ada", "grace"))
-    conversation = making.mirrored_conversation(home, ChatRequest("Hello"))
+    workspace = making.workspace()
+    person, author = (making.person(name, Role.READER, workspace) for name in ("ada", "grace"))
+    conversation = making.mirrored_conversation(workspace, ChatRequest("Hello"))
     anchor = journal.find_anchor(conversation.pk, 0)
     threads.add_comment(conversation, anchor, author, "@ada, look")
     person.refresh_from_db()

@@ -15,27 +15,27 @@ from tests.store import making
 from tests.store.making import write_folder
 
 
-def set_following(home: Workspace, *, is_followed: bool) -> None:
+def set_following(workspace: Workspace, *, is_followed: bool) -> None:
     actor = Actor.from_person(making.person())
-    following.set_following(home.pk, actor, is_followed=is_followed)
-    home.refresh_from_db()
+    following.set_following(workspace.pk, actor, is_followed=is_followed)
+    workspace.refresh_from_db()
 
 
 def test_stopped_workspace_is_in_no_watch_until_it_is_resumed(db: None, tmp_path: Path):
     write_folder(tmp_path, "17000000000-a-talk", [])
-    home, _ = mirror.mirror_workspace(tmp_path)
-    set_following(home, is_followed=False)
+    workspace, _ = mirror.mirror_workspace(tmp_path)
+    set_following(workspace, is_followed=False)
     assert mirror.list_roots() == []
-    assert mirror.read_files_state(home) == FilesState.STOPPED
-    set_following(home, is_followed=True)
-    assert mirror.list_roots() == [Path(home.root)]
-    assert mirror.read_files_state(home) == FilesState.FOLLOWED
+    assert mirror.read_files_state(workspace) == FilesState.STOPPED
+    set_following(workspace, is_followed=True)
+    assert mirror.list_roots() == [Path(workspace.root)]
+    assert mirror.read_files_state(workspace) == FilesState.FOLLOWED
 
 
 def test_set_following_records_a_ledger_entry_only_for_a_change(db: None):
-    home = making.workspace()
+    workspace = making.workspace()
     for is_followed in (True, False, False, True):
-        set_following(home, is_followed=is_followed)
+        set_following(workspace, is_followed=is_followed)
     entries = LedgerEntry.objects.filter(act=Act.SETTING_CHANGED).order_by("pk")
     values = [json.loads(entry.text)["details"] for entry in entries]
     assert values == [{"setting": "following", "value": value} for value in ("off", "on")]

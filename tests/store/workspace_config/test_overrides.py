@@ -18,20 +18,20 @@ def enable(text: str, tool: str = "t") -> Any:
 
 
 def test_overrides_are_kept_as_typed(db: None):
-    home = making.workspace()
+    workspace = making.workspace()
     text = "# why\n[assistant]   # here\nname = 'x'\n"
-    overrides.save_overrides(home, text, overrides.hash_text(""))
-    assert Workspace.objects.get(pk=home.pk).overrides == home.overrides == text
+    overrides.save_overrides(workspace, text, overrides.hash_text(""))
+    assert Workspace.objects.get(pk=workspace.pk).overrides == workspace.overrides == text
 
 
 def test_save_overrides_refuses_a_stale_version(db: None):
-    home = making.workspace()
-    stale = Workspace.objects.get(pk=home.pk)
-    overrides.save_overrides(home, "a = 1", overrides.hash_text(""))
-    for home_row in (stale, home):
+    workspace = making.workspace()
+    stale = Workspace.objects.get(pk=workspace.pk)
+    overrides.save_overrides(workspace, "a = 1", overrides.hash_text(""))
+    for workspace_row in (stale, workspace):
         with pytest.raises(StaleVersion, match="Someone else saved"):
-            overrides.save_overrides(home_row, "a = 2", overrides.hash_text(""))
-    assert Workspace.objects.get(pk=home.pk).overrides == "a = 1"
+            overrides.save_overrides(workspace_row, "a = 2", overrides.hash_text(""))
+    assert Workspace.objects.get(pk=workspace.pk).overrides == "a = 1"
 
 
 def test_a_forms_line_ends_become_those_of_toml():

@@ -150,7 +150,7 @@ def test_comments_of_a_missing_event_are_at_the_end(world: World):
 
 
 def test_comments_stay_when_the_conversation_is_copied_again(world: World):
-    conversation: Conversation = making.mirrored_conversation(world.home, ChatRequest("Hello"))
+    conversation: Conversation = making.mirrored_conversation(world.workspace, ChatRequest("Hello"))
     anchor = journal.find_anchor(conversation.pk, 0)
     threads.add_comment(conversation, anchor, world.people["reader"], "Kept")
     elements = journal.read_elements(conversation.pk)

@@ -18,7 +18,7 @@ def make_list(world: World) -> list[Conversation]:
     """Return four conversations, the newest first, with the oldest one pinned."""
     world.conversation.runs.all().delete()
     Conversation.objects.filter(pk=world.conversation.pk).delete()
-    rows = [making.conversation(world.home, f"talk {n}") for n in range(4)]
+    rows = [making.conversation(world.workspace, f"talk {n}") for n in range(4)]
     for age, row in enumerate(rows):
         row.last_activity = clock.now() - timedelta(days=age + 1)
         row.entry_count = age
@@ -60,12 +60,12 @@ def test_steps_follow_the_list_in_both_directions(world: World, list_query: str,
 
 def test_neighbours_exclude_unreadable_conversations(world: World):
     rows = make_list(world)
-    making.conversation(world.other_home, "hidden 9")
+    making.conversation(world.other_workspace, "hidden 9")
     assert "".join(walk(world.client("reader"), rows[3], "next")) == "012"
 
 
 def test_list_waits_in_its_order_and_ends_where_nothing_waits(world: World):
-    other = making.conversation(world.home, "idle")
+    other = making.conversation(world.workspace, "idle")
     client = world.client("reader")
     assert step(client, other, "next", "sort=waiting").startswith(
         f"/conversations/{world.conversation.pk}?"

@@ -49,10 +49,10 @@ class Viewer:
 
     def __init__(self, folder: Path, *kinds: Any) -> None:
         making.write_folder(folder, "17000000000-x", stream(*kinds))
-        home, _ = mirror.mirror_workspace(folder)
-        self.client: Client = signed_in(making.person("someone", Role.READER, home))
+        workspace, _ = mirror.mirror_workspace(folder)
+        self.client: Client = signed_in(making.person("someone", Role.READER, workspace))
         self.client.defaults["HTTP_HOST"] = "localhost"  # elsewhere nothing is kept
-        self.conversation = home.conversations.get()
+        self.conversation = workspace.conversations.get()
         self.entries = list(self.conversation.journal.order_by("position"))
         self.anchors = [entry.anchor for entry in self.entries]
 

@@ -24,7 +24,7 @@ REQUESTS: dict[str, tuple[str, str, dict[str, str], int]] = {
         {"action": "withdraw", "item": "digest tool \x00"},
         302,
     ),
-    "trust": ("post", "/workspaces/{home}/tools/withdraw", {"item": "digest \x00 name"}, 302),
+    "trust": ("post", "/workspaces/{workspace}/tools/withdraw", {"item": "digest \x00 name"}, 302),
 }
 
 
@@ -41,7 +41,7 @@ def test_requests_with_nul_pass_none_to_queries(world: World, request_name: str)
     method, path, data, status = REQUESTS[request_name]
     threads.add_comment(world.conversation, world.anchor, world.people["owner"], "Really?")
     client = world.client("owner")
-    address = path.format(conversation=world.conversation.pk, home=world.home.pk)
+    address = path.format(conversation=world.conversation.pk, workspace=world.workspace.pk)
     headers = JSON if request_name == "find" else {}
     with connection.execute_wrapper(refuse_nul):
         response = getattr(client, method)(address, data, headers=headers)

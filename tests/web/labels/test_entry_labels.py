@@ -22,7 +22,7 @@ from tests.web.world import World
 )
 def test_end_of_a_claim_is_written_as_pages_write_times(world: World, until: str, text: str):
     actor = Actor.from_person(world.people["owner"])
-    place = Place(world.home.pk, world.conversation.pk)
+    place = Place(world.workspace.pk, world.conversation.pk)
     record_act(Act.QUESTION_CLAIMED, actor, place, until=until)
     page = parse_page(world.client("auditor").get("/audit/ledger?act=question_claimed"))
     assert text in page.text
@@ -89,7 +89,7 @@ def test_details_have_the_words_of_other_pages(
     world: World, act: Act, details: dict[str, Any], text: str
 ):
     actor = Actor.from_person(world.people["owner"])
-    record_act(act, actor, Place(world.home.pk, world.conversation.pk), **details)
+    record_act(act, actor, Place(world.workspace.pk, world.conversation.pk), **details)
     page = parse_page(world.client("auditor").get(f"/audit/ledger?act={act}"))
     cells = page.find_all(**{"data-label": "Details"})
     assert text in [" ".join(cell.text.split()) for cell in cells]
@@ -97,6 +97,6 @@ def test_details_have_the_words_of_other_pages(
 
 def test_words_of_a_redaction_are_not_read_as_a_tag(world: World):
     actor = Actor.from_person(world.people["owner"])
-    record_act(Act.REDACTED, actor, Place(world.home.pk, world.conversation.pk), reason="lost")
+    record_act(Act.REDACTED, actor, Place(world.workspace.pk, world.conversation.pk), reason="lost")
     page = parse_page(world.client("auditor").get(f"/audit/ledger?act={Act.REDACTED}"))
     assert "reason lost" in " ".join(page.text.split())

@@ -99,7 +99,7 @@ def test_search_leaves_its_text_and_filters(
 
 
 def test_workspace_of_a_filter_is_named(world: World, gathered_reads: Reads):
-    query = {"workspace": str(world.home.pk)}
+    query = {"workspace": str(world.workspace.pk)}
     details = read_details(world, "/audit", query, gathered_reads)
     assert details["filters"] == query
     page = parse_page(world.client("auditor").get("/audit/ledger?act=read"))

@@ -48,10 +48,10 @@ def test_ledger_file_verifies_by_the_standard_library_alone(file: Path):
 
 def test_ledger_file_hides_entries_of_other_workspaces(world: World, file: Path):
     own_file = download(world, "rival", file.parent)
-    assert world.home.name not in own_file.read_text()
+    assert world.workspace.name not in own_file.read_text()
     lines = [json.loads(line) for line in own_file.read_text().splitlines()[1:]]
     entries = [json.loads(line["text"]) for line in lines if "text" in line]
-    assert {entry.get("workspace") for entry in entries} <= {world.other_home.pk, None}
+    assert {entry.get("workspace") for entry in entries} <= {world.other_workspace.pk, None}
     assert any("text_hash" in line for line in lines)
     assert verify(own_file).returncode == 0
 

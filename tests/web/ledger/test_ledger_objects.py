@@ -48,8 +48,8 @@ def decided_world(world: World) -> World:
 
 
 def test_object_of_an_entry_leads_to_its_page(decided_world: World):
-    home, conversation = decided_world.home, decided_world.conversation
-    record_act(Act.REDACTED, OPERATOR, Place(home.pk, conversation.pk, "event:k3"))
+    workspace, conversation = decided_world.workspace, decided_world.conversation
+    record_act(Act.REDACTED, OPERATOR, Place(workspace.pk, conversation.pk, "event:k3"))
     pages = {
         Act.INQUIRY_ANSWERED: ("Question", f"/questions/{decided_world.question.pk}"),
         Act.APPROVAL_DECIDED: ("Tool call", f"/prompts/{decided_world.prompt.pk}/call"),
@@ -64,7 +64,7 @@ def test_object_of_an_entry_leads_to_its_page(decided_world: World):
 
 
 def test_ledger_of_one_conversation_names_it_and_lists_its_entries(decided_world: World):
-    other = making.conversation(decided_world.home, "Another")
+    other = making.conversation(decided_world.workspace, "Another")
     making.start_run(other)
     page = parse_page(get(decided_world, "/audit/ledger", conversation=other.pk))
     assert [tag["data-act"] for tag in page if "data-act" in tag] == ["run_started"]
@@ -75,7 +75,7 @@ def test_ledger_of_one_conversation_names_it_and_lists_its_entries(decided_world
 
 
 def test_id_lists_the_entries_of_a_question_or_a_tool_call(decided_world: World):
-    making.question(making.start_run(making.conversation(decided_world.home)))
+    making.question(making.start_run(making.conversation(decided_world.workspace)))
     question_id = decided_world.question.inquiry_id
     for identifier in (question_id, question_id.partition(".")[0]):
         assert "inquiry_answered" in list_acts(decided_world, identifier=identifier)

@@ -44,7 +44,7 @@ def read_places(world: World, address: str, reads: Reads, name: str = "auditor")
 def two_desks(world: World) -> World:
     """Return a world whose auditor audits a second workspace, and reads a third."""
     auditor = world.people["auditor"]
-    Membership.objects.create(person=auditor, workspace=world.other_home, role=Role.OWNER)
+    Membership.objects.create(person=auditor, workspace=world.other_workspace, role=Role.OWNER)
     Membership.objects.create(person=auditor, workspace=making.workspace("C"), role=Role.READER)
     return world
 
@@ -54,7 +54,7 @@ def test_list_of_all_workspaces_is_a_read_in_each_audited_one(
     two_desks: World, gathered_reads: Reads, name: str
 ):
     places = read_places(two_desks, make_address(name, two_desks), gathered_reads)
-    assert places == [(two_desks.home.pk, None), (two_desks.other_home.pk, None)]
+    assert places == [(two_desks.workspace.pk, None), (two_desks.other_workspace.pk, None)]
 
 
 @pytest.mark.parametrize("name", OWN_ROUTES)
@@ -71,8 +71,8 @@ def test_list_of_what_is_for_a_person_is_a_read_of_theirs_alone(
 def test_list_of_one_workspace_is_one_read_in_it(
     two_desks: World, gathered_reads: Reads, name: str
 ):
-    address = f"{make_address(name, two_desks)}?workspace={two_desks.home.pk}"
-    assert read_places(two_desks, address, gathered_reads) == [(two_desks.home.pk, None)]
+    address = f"{make_address(name, two_desks)}?workspace={two_desks.workspace.pk}"
+    assert read_places(two_desks, address, gathered_reads) == [(two_desks.workspace.pk, None)]
 
 
 @pytest.mark.parametrize("path", ["/audit", "/audit/charts", "/audit/decisions", "/audit/ledger"])
@@ -80,8 +80,8 @@ def test_list_of_one_conversation_is_one_read_of_it(
     two_desks: World, gathered_reads: Reads, path: str
 ):
     key = two_desks.conversation.pk
-    address = f"{path}?conversation={key}&workspace={two_desks.home.pk}"
-    assert read_places(two_desks, address, gathered_reads) == [(two_desks.home.pk, key)]
+    address = f"{path}?conversation={key}&workspace={two_desks.workspace.pk}"
+    assert read_places(two_desks, address, gathered_reads) == [(two_desks.workspace.pk, key)]
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_list_of_one_conversation_is_one_read_of_it(
 def test_filter_for_what_the_person_may_not_audit_leaves_no_entry_there(
     world: World, gathered_reads: Reads, path: str, query: str
 ):
-    other = making.conversation(world.other_home)
-    query = query.format(other=other.pk, elsewhere=world.other_home.pk)
+    other = making.conversation(world.other_workspace)
+    query = query.format(other=other.pk, elsewhere=world.other_workspace.pk)
     assert read_places(world, f"{path}?{query}", gathered_reads) == [(None, None)]
 
 
@@ -102,14 +102,14 @@ def test_filter_that_a_list_lacks_names_no_place(
 ):
     address = f"{path}?conversation={two_desks.conversation.pk}"
     places = read_places(two_desks, address, gathered_reads)
-    assert places == [(two_desks.home.pk, None), (two_desks.other_home.pk, None)]
+    assert places == [(two_desks.workspace.pk, None), (two_desks.other_workspace.pk, None)]
 
 
-@pytest.mark.parametrize("query", ["", "?conversation={conversation}", "?workspace={home}"])
+@pytest.mark.parametrize("query", ["", "?conversation={conversation}", "?workspace={workspace}"])
 def test_owner_sees_in_the_ledger_who_read_the_audit(
     world: World, gathered_reads: Reads, query: str
 ):
-    address = query.format(conversation=world.conversation.pk, home=world.home.pk)
+    address = query.format(conversation=world.conversation.pk, workspace=world.workspace.pk)
     world.client("auditor").get(f"/audit{address}")
     read_log.write_reads(gathered_reads)
     page = parse_page(world.client("owner").get("/audit/ledger?act=read"))
@@ -121,19 +121,19 @@ def test_owner_sees_in_the_ledger_who_read_the_audit(
 def test_list_that_leaves_out_the_demo_is_no_read_of_it(
     two_desks: World, gathered_reads: Reads, name: str
 ):
-    Workspace.objects.filter(pk=two_desks.other_home.pk).update(root=DEMO_ROOT)
+    Workspace.objects.filter(pk=two_desks.other_workspace.pk).update(root=DEMO_ROOT)
     places = read_places(two_desks, make_address(name, two_desks), gathered_reads)
-    assert places == [(two_desks.home.pk, None)]
+    assert places == [(two_desks.workspace.pk, None)]
 
 
 def test_list_that_includes_the_demo_is_a_read_of_it(two_desks: World, gathered_reads: Reads):
-    Workspace.objects.filter(pk=two_desks.other_home.pk).update(root=DEMO_ROOT)
+    Workspace.objects.filter(pk=two_desks.other_workspace.pk).update(root=DEMO_ROOT)
     places = read_places(two_desks, "/audit?demo=on", gathered_reads)
-    assert places == [(two_desks.home.pk, None), (two_desks.other_home.pk, None)]
+    assert places == [(two_desks.workspace.pk, None), (two_desks.other_workspace.pk, None)]
 
 
 def test_list_of_somebody_who_audits_the_demo_alone_is_a_read_of_it(
     world: World, gathered_reads: Reads
 ):
-    Workspace.objects.filter(pk=world.home.pk).update(root=DEMO_ROOT)
-    assert read_places(world, "/audit", gathered_reads) == [(world.home.pk, None)]
+    Workspace.objects.filter(pk=world.workspace.pk).update(root=DEMO_ROOT)
+    assert read_places(world, "/audit", gathered_reads) == [(world.workspace.pk, None)]

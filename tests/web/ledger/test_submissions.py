@@ -174,7 +174,7 @@ def test_sign_in_by_a_link_is_an_entry_of_its_person(world: World):
 def test_invitation_that_is_accepted_or_withdrawn_is_an_entry(world: World):
     owner = world.people["owner"]
     tokens = [
-        invitations.create_invitation(world.home, name, Role.READER, owner)
+        invitations.create_invitation(world.workspace, name, Role.READER, owner)
         for name in ("Eve", "Rita")
     ]
     take_invitation(Client(), tokens[0])

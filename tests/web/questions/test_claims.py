@@ -188,7 +188,7 @@ async def test_claim_and_its_end_come_to_open_pages_at_once(shared_world: World)
         for socket in (desk, reading):
             await socket.receive_all()
         await run_in_db_thread(claims.claim_question, question, people["responder"])
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         html_page = parse_page(await desk.receive_all())
         claim = find_claim(shared_world, html_page)
         assert "Responder is on it · " in claim.text
@@ -240,7 +240,7 @@ async def test_snooze_takes_the_card_off_the_pages_of_its_person_alone(shared_wo
             await socket.receive_all()
         until = clock.now() + timedelta(hours=1)
         await run_in_db_thread(snoozes.snooze_question, question, people["responder"].pk, until)
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         html_page = parse_page(await own.receive_all())
         assert html_page.find_one(id=f"question-{question.pk}")["hx-swap-oob"] == "delete"
         assert html_page.find_one(id="question-count")["data-count"] == "0"
@@ -272,7 +272,7 @@ async def test_question_returned_from_a_snooze_counts_as_the_newest(
 
     async with connect_page(person, inbox=True) as socket:
         await run_in_db_thread(snoozes.snooze_question, question, person.pk, until)
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         known = (f"question-{newer.pk}", newer.asked_at.timestamp())
         assert await read_newest(socket) == known
         if is_woken:
@@ -280,11 +280,11 @@ async def test_question_returned_from_a_snooze_counts_as_the_newest(
         else:
             await run_in_db_thread(QuestionSnooze.objects.update, until=newer.asked_at)
             await end_claims.end_claims_and_snoozes()
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         told = (f"question-{question.pk}", until.timestamp())
         assert await read_newest(socket) == (known if is_woken else told)
         await run_in_db_thread(making.settle, question, Answered(True))
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         assert await read_newest(socket) == known
 
 
@@ -324,7 +324,7 @@ async def test_claim_of_an_approval_comes_to_open_pages_at_once(shared_world: Wo
         html_page = parse_page(await desk.receive_all())
         assert "data-claim" not in html_page.find_one(id=claim_id)
         await run_in_db_thread(claims.claim_approval, approval, people["responder"])
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         html_page = parse_page(await desk.receive_all())
         claim = html_page.find_one(id=claim_id)
         assert "Responder is on it · " in claim.text

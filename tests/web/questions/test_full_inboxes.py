@@ -94,7 +94,7 @@ async def test_full_inbox_shows_further_cards_as_cards_are_settled(
         assert html_page.find_one(id="hidden-count")["data-hidden-count"] == "50"
         assert html_page.find_one(id="question-count")["data-count"] == "150"
         await run_in_db_thread(making.settle, shared_world.question, Answered(True))
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         html_page = parse_page(await socket.receive_all())
         assert open_cards(html_page) == list_card_ids(rows[MAX_INBOX_CARDS : MAX_INBOX_CARDS + 1])
         assert html_page.find_one(id="hidden-count")["data-hidden-count"] == "49"
@@ -102,9 +102,9 @@ async def test_full_inbox_shows_further_cards_as_cards_are_settled(
 
 def test_full_inbox_keeps_a_shown_card_beyond_its_limit(world: World):
     rows = [world.question, *ask(world, MANY - 1)]
-    home = frozenset({world.home.pk})
+    workspace_ids = frozenset({world.workspace.pk})
     card_keys = CardKeys(frozenset(row.pk for row in rows[1 : MAX_INBOX_CARDS + 1]))
-    desk = InboxView(home, home, None, card_keys)
+    desk = InboxView(workspace_ids, workspace_ids, None, card_keys)
     update = inbox_updates.render_inbox_updates({desk})[desk]
     assert open_cards(parse_page(update.html)) == list_card_ids(rows[:1])
     assert "no longer available" not in update.html
@@ -117,11 +117,11 @@ def test_full_inbox_keeps_a_shown_card_beyond_its_limit(world: World):
 def test_an_inbox_that_is_filtered_gets_the_cards_of_its_workspace(world: World):
     elsewhere = making.workspace("Another")
     other = making.question(making.start_run(making.conversation(elsewhere)))
-    both = frozenset({world.home.pk, elsewhere.pk})
+    both = frozenset({world.workspace.pk, elsewhere.pk})
     for workspace_id, card_ids in (
         (elsewhere.pk, list_card_ids([other])),
-        (world.home.pk, list_card_ids([world.question])),
-        (world.other_home.pk, []),
+        (world.workspace.pk, list_card_ids([world.question])),
+        (world.other_workspace.pk, []),
     ):
         desk = InboxView(both, both, None, CardKeys(), workspace_id)
         html_page = parse_page(inbox_updates.render_inbox_updates({desk})[desk].html)
@@ -133,13 +133,13 @@ def test_inbox_updates_take_a_fixed_number_of_queries(
     world: World,
 ):
     ask(world, MANY)
-    homes = [making.workspace(f"home {n}") for n in range(12)]
-    for home in homes:
-        making.person(f"of {home.pk}", Role.OWNER, home)
-        making.question(making.start_run(making.conversation(home)))
+    workspaces = [making.workspace(f"workspace {n}") for n in range(12)]
+    for workspace in workspaces:
+        making.person(f"of {workspace.pk}", Role.OWNER, workspace)
+        making.question(making.start_run(making.conversation(workspace)))
     counts = []
-    for places in ([world.home], [world.home, *homes]):
-        keys = frozenset(home.pk for home in places)
+    for places in ([world.workspace], [world.workspace, *workspaces]):
+        keys = frozenset(workspace.pk for workspace in places)
         conversations = Conversation.objects.filter(workspace__in=keys)
         desks = {
             InboxView(keys, keys, conversation.pk, CardKeys()) for conversation in conversations
@@ -154,17 +154,23 @@ def test_inbox_updates_take_a_fixed_number_of_queries(
 
 def test_full_inbox_count_is_limited(world: World):
     ask(world, 1500)
-    home = frozenset({world.home.pk})
-    update = inbox_updates.render_inbox_updates({InboxView(home)})[InboxView(home)]
+    workspace_ids = frozenset({world.workspace.pk})
+    update = inbox_updates.render_inbox_updates({InboxView(workspace_ids)})[
+        InboxView(workspace_ids)
+    ]
     assert parse_page(update.html).find_one(id="question-count")["data-count"] == "1000"
     head = parse_page(world.client("responder").get("/")).find_one(id="question-count")
     assert head["data-count"] == "1000"
 
 
 def test_inbox_gets_questions_that_its_person_may_answer_now_alone(world: World):
-    home, none = frozenset({world.home.pk}), frozenset[int]()
+    workspace_ids, none = frozenset({world.workspace.pk}), frozenset[int]()
     people = {name: world.people[name].pk for name in ("responder", "reader", "outsider")}
-    true = {"responder": (home, home), "reader": (none, home), "outsider": (none, none)}
+    true = {
+        "responder": (workspace_ids, workspace_ids),
+        "reader": (none, workspace_ids),
+        "outsider": (none, none),
+    }
     pages = [
         (people[name], InboxView(*places, None, CardKeys()))
         for name in people
@@ -174,10 +180,10 @@ def test_inbox_gets_questions_that_its_person_may_answer_now_alone(world: World)
     assert places == {people[name]: (*view_key, frozenset()) for name, view_key in true.items()}
     assert set(updates) == {InboxView(*view_key, None, CardKeys()) for view_key in true.values()}
     assert {desk.answer_workspace_ids for desk in updates if "<article" in updates[desk].html} == {
-        home
+        workspace_ids
     }
     places, updates = inbox_updates.find_inbox_updates(
-        [(people["outsider"], InboxView(home, home, None, CardKeys()))]
+        [(people["outsider"], InboxView(workspace_ids, workspace_ids, None, CardKeys()))]
     )
     assert (places, updates) == ({people["outsider"]: (none, none, frozenset())}, {})
 
@@ -198,7 +204,7 @@ async def test_inbox_update_with_unchanged_roles_takes_one_db_call(
             "it hears of its workspaces, then reads"
         )
         await run_in_db_thread(ask, shared_world, 1)
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         assert "<article" in await socket.receive_all()
     assert crossed[2:] == ["find_inbox_updates"]
 

@@ -15,7 +15,7 @@ DAY = 86_400
 
 
 def page(world: World) -> ParsedPage:
-    html_page = parse_page(world.client("owner").get(f"/workspaces/{world.home.pk}/waiting"))
+    html_page = parse_page(world.client("owner").get(f"/workspaces/{world.workspace.pk}/waiting"))
     assert (html_page.crossed, html_page.unclosed) == ([], [])
     return html_page
 
@@ -33,12 +33,12 @@ def unit(html_page: ParsedPage) -> str:
 
 def choose(world: World, **data: Any) -> Any:
     return world.client("owner").post(
-        f"/workspaces/{world.home.pk}/waiting/choose", data, follow=True
+        f"/workspaces/{world.workspace.pk}/waiting/choose", data, follow=True
     )
 
 
 def get_expiry(world: World) -> int | None:
-    return Workspace.objects.get(pk=world.home.pk).expires_after
+    return Workspace.objects.get(pk=world.workspace.pk).expires_after
 
 
 def test_questions_keep_waiting_unless_an_owner_says_otherwise(world: World):
@@ -63,12 +63,12 @@ def test_questions_keep_waiting_unless_an_owner_says_otherwise(world: World):
 def test_an_owner_chooses_one_of_the_usual_times(
     world: World, after: str, seconds: int | None, message: str
 ):
-    inquiry_expiry.set_expiry(world.home, 7)
+    inquiry_expiry.set_expiry(world.workspace, 7)
     answer = parse_page(choose(world, after=after))
     assert get_expiry(world) == seconds
     assert f"New unanswered questions in Garden {message}." in answer.text
     assert find_checked(answer) == after
-    assert Workspace.objects.get(pk=world.other_home.pk).expires_after is None
+    assert Workspace.objects.get(pk=world.other_workspace.pk).expires_after is None
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_usual_time_is_shown_as_such_however_it_was_given(world: World):
 
 
 def test_a_time_that_the_page_would_not_offer_is_rounded_up(world: World):
-    inquiry_expiry.set_expiry(world.home, 61)
+    inquiry_expiry.set_expiry(world.workspace, 61)
     html_page = page(world)
     assert (html_page.find_one(name="number")["value"], unit(html_page)) == ("2", "minutes")
 
@@ -118,7 +118,7 @@ def test_a_time_that_the_page_would_not_offer_is_rounded_up(world: World):
     ],
 )
 def test_expiry_form_refuses_invalid_times_and_keeps_the_input(world: World, data: dict[str, str]):
-    inquiry_expiry.set_expiry(world.home, 900)
+    inquiry_expiry.set_expiry(world.workspace, 900)
     answer = choose(world, **data)
     html_page = parse_page(answer)
     assert answer.status_code == 422
@@ -143,7 +143,7 @@ def test_the_number_that_was_not_asked_for_does_not_count(world: World):
 
 @pytest.mark.parametrize("path", ["/settings", "/go"])
 def test_owners_find_the_page_in_their_settings(world: World, path: str):
-    link = f"/workspaces/{world.home.pk}/waiting"
+    link = f"/workspaces/{world.workspace.pk}/waiting"
     assert parse_page(world.client("owner").get(path)).find_all(href=link)
     assert not parse_page(world.client("auditor").get(path)).find_all(href=link)
 

@@ -46,8 +46,8 @@ def test_trust_that_is_given_or_withdrawn_is_recorded(
         monkeypatch.setattr(configuration, name, lambda *_args: None)
     client = world.client("owner")
     for action in ("trust", "withdraw"):
-        client.post(f"/workspaces/{world.home.pk}/tools/{action}", {})
-        client.post(f"/workspaces/{world.home.pk}/tools/{action}", {"item": ["seal tool t"]})
+        client.post(f"/workspaces/{world.workspace.pk}/tools/{action}", {})
+        client.post(f"/workspaces/{world.workspace.pk}/tools/{action}", {"item": ["seal tool t"]})
     messages = [re.sub(" from=.* items=", " ", message) for message in caplog.messages]
     assert messages == ['trust given ["t"]', 'trust withdrawn ["t"]']
 
@@ -79,7 +79,7 @@ def test_security_log_records_changes_of_tools_and_writing(
         monkeypatch.setattr(module, name, lambda *_args: None)
     client = world.client("owner")
     caplog.set_level("INFO", "jpweb.security")
-    client.post(f"/workspaces/{world.home.pk}/{path}", data)
+    client.post(f"/workspaces/{world.workspace.pk}/{path}", data)
     messages = [re.sub(r" from=.* workspace=\d+", "", message) for message in caplog.messages]
     assert messages == [expected]
 
@@ -87,7 +87,7 @@ def test_security_log_records_changes_of_tools_and_writing(
 def test_added_workspace_is_recorded(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    monkeypatch.setattr(addition, "add_workspace", lambda *_args: world.home)
+    monkeypatch.setattr(addition, "add_workspace", lambda *_args: world.workspace)
     client = world.client("owner")
     caplog.set_level("INFO", "jpweb.security")
     client.post("/workspaces/add/confirm", {"folder": "/", "name": "Garden"})

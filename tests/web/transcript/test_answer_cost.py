@@ -65,7 +65,9 @@ async def test_a_question_and_its_answer_take_few_trips_and_statements(
 ):
     trips = Trips()
     person = shared_world.people["responder"]
-    conversation = await run_in_db_thread(making.conversation, shared_world.home, "Asking", person)
+    conversation = await run_in_db_thread(
+        making.conversation, shared_world.workspace, "Asking", person
+    )
     line = line_of(await run_in_db_thread(shared_world.client, "responder"))
     assert (await line.connect(SOON))[0]
     facts = conversation_updates.make_metadata_key(conversation)

@@ -145,7 +145,7 @@ async def test_a_socket_too_many_ends_the_one_silent_for_longest(
         last = await stack.enter_async_context(connect_page(ada, questions=[]))
         assert await silent.closes() == TOO_MANY
         assert await last.receive_all()
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         for open_socket in (other_socket, first, third, last):
             assert await open_socket.receive()
     assert socket_limits._sockets == {}, "nobody is counted who has left"
@@ -213,7 +213,7 @@ async def test_page_that_names_many_cards_does_not_delay_others(
         await costly.hello(inbox=True, questions=CARDS)
         await asyncio.wait_for(held_round.start_event.wait(), 20)
         new = await run_in_db_thread(making.question, shared_world.run)
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         assert parse_page(await neighbour.receive()).find_one(id=f"question-{new.pk}")
         held_round.let_go()
         html = await costly.receive_all()

@@ -118,10 +118,10 @@ def list_options(client: Client, name: str, query: str = "") -> list[str]:
 def test_filter_of_the_audit_offers_the_workspaces_of_its_reader(db: None):
     keys = {}
     for person in ("Ada", "Bo"):
-        homes = [making.workspace(name) for name in ("Garden", "Kitchen")]
-        auditor = making.person(person, Role.AUDITOR, homes[0])
-        Membership.objects.create(person=auditor, workspace=homes[1], role=Role.AUDITOR)
-        keys[signed_in(auditor)] = sorted(str(home.pk) for home in homes)
+        workspaces = [making.workspace(name) for name in ("Garden", "Kitchen")]
+        auditor = making.person(person, Role.AUDITOR, workspaces[0])
+        Membership.objects.create(person=auditor, workspace=workspaces[1], role=Role.AUDITOR)
+        keys[signed_in(auditor)] = sorted(str(workspace.pk) for workspace in workspaces)
     for client, expected in keys.items():
         assert sorted(filter(None, list_options(client, "workspace"))) == expected
 

@@ -110,7 +110,7 @@ async def test_a_new_question_comes_to_those_who_may_answer(shared_world: World)
         await reading.receive_all()
         new = await run_in_db_thread(making.question, shared_world.run)
         await publisher.publish_conversation_changed(shared_world.conversation.pk)
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         card = f"question-{new.pk}"
         html, reader_html = await answering_socket.receive_all(), await reading.receive_all()
     assert parse_page(html).find_one(id=card)["data-outcome"] == "open"
@@ -126,12 +126,12 @@ async def test_socket_replaces_a_settled_card_with_its_outcome(shared_world: Wor
     ) as socket:
         await socket.receive_all()
         await run_in_db_thread(making.settle, shared_world.question, Answered(True))
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         html_page = parse_page(await socket.receive_all())
         card = html_page.find_one(id=f"question-{shared_world.question.pk}")
         assert (card["data-outcome"], card["hx-swap-oob"]) == ("answered", "true")
         assert html_page.find_one(id="question-count")["data-count"] == "0"
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         assert ids(await socket.receive_all()) == ["question-count", "hidden-count"], (
             "it is told once"
         )
@@ -266,7 +266,7 @@ async def test_socket_of_a_removed_member_closes_at_the_next_change(shared_world
         )
         await append_events(shared_world, ChatResponse("message", "A word"))
         assert await socket.closes() == 4404
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         await publisher.publish_partial_text(shared_world.conversation.pk, "message", "Some text")
         assert await socket.hears_nothing()
 
@@ -359,6 +359,6 @@ async def test_a_second_word_joins_no_group_twice(shared_world: World):
         await socket.receive_all()
         await socket.hello(**hello)
         await socket.receive_all()
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         assert await socket.receive()
         assert await socket.hears_nothing()

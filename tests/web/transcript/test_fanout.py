@@ -42,13 +42,13 @@ async def test_the_same_change_for_fifty_pages_takes_as_many_queries_as_for_two(
             for open_socket in pages:
                 await open_socket.receive()
             assert await pages[0].hears_nothing()
-            conversation, home = shared_world.conversation.pk, shared_world.home.pk
+            conversation, workspace_id = shared_world.conversation.pk, shared_world.workspace.pk
             await run_in_db_thread(
                 journal.append_events, conversation, [making.event(response("A word"))]
             )
             counts = [await queries(publisher.publish_conversation_changed(conversation), pages)]
             await run_in_db_thread(making.question, shared_world.run)
-            counts.append(await queries(publisher.publish_questions_changed(home), pages))
+            counts.append(await queries(publisher.publish_questions_changed(workspace_id), pages))
             counts.append(
                 await queries(publisher.publish_partial_text(conversation, "message", "Te"), pages)
             )
@@ -62,16 +62,16 @@ async def test_the_same_change_for_fifty_pages_takes_as_many_queries_as_for_two(
 
 def responders(world: World) -> list[Person]:
     """Return people of whom each may answer in the workspace and in one of their own."""
-    people = [making.person(f"crew{n}", Role.RESPONDER, world.home) for n in range(9)]
+    people = [making.person(f"crew{n}", Role.RESPONDER, world.workspace) for n in range(9)]
     for person in people:
-        home = making.workspace(person.username)
-        Membership.objects.create(person=person, workspace=home, role=Role.OWNER)
+        workspace = making.workspace(person.username)
+        Membership.objects.create(person=person, workspace=workspace, role=Role.OWNER)
     return people
 
 
 async def ask_question(world: World) -> None:
     await run_in_db_thread(making.question, world.run)
-    await publisher.publish_questions_changed(world.home.pk)
+    await publisher.publish_questions_changed(world.workspace.pk)
 
 
 def capturing() -> CaptureQueriesContext:
@@ -139,7 +139,7 @@ async def test_fanout_count_names_the_newest_question(shared_world: World):
         await socket.receive_all()
         for make in (making.question, making.prompt):
             row = await run_in_db_thread(make, shared_world.run)
-            await publisher.publish_questions_changed(shared_world.home.pk)
+            await publisher.publish_questions_changed(shared_world.workspace.pk)
             newest = parse_page(await socket.receive_all()).find_one(id="question-count")[
                 "data-newest"
             ]
@@ -214,7 +214,7 @@ async def test_fanout_reads_nothing_for_browsers_under_backpressure(shared_world
         captured = await run_in_db_thread(capturing)
         for _ in range(10):
             await publisher.publish_conversation_changed(shared_world.conversation.pk)
-            await publisher.publish_questions_changed(shared_world.home.pk)
+            await publisher.publish_questions_changed(shared_world.workspace.pk)
         assert await socket.hears_nothing()
         await run_in_db_thread(captured.__exit__, None, None, None)
     assert len(captured) == 0
@@ -239,14 +239,14 @@ async def test_fanout_removes_subscriptions_of_closed_pages(shared_world: World)
     ) as socket:
         await socket.receive_all()
         assert local_bus.list_watched_keys("conversation") == {shared_world.conversation.pk}
-        assert local_bus.list_watched_keys("workspace") == {shared_world.home.pk}
+        assert local_bus.list_watched_keys("workspace") == {shared_world.workspace.pk}
     assert not any(
         local_bus.list_topic_keys(subject) for subject in ("conversation", "workspace", "session")
     )
 
 
 async def test_fanout_follows_a_page_to_another_conversation(shared_world: World):
-    other_conversation = await run_in_db_thread(making.conversation, shared_world.home)
+    other_conversation = await run_in_db_thread(making.conversation, shared_world.workspace)
     async with connect_page(
         shared_world.people["owner"], conversation=shared_world.conversation.pk
     ) as socket:
@@ -302,7 +302,7 @@ async def test_page_of_a_broken_conversation_stays_and_hears_of_questions(
         await append_events(shared_world, response("A word"))
         assert await socket.hears_nothing()
         row = await run_in_db_thread(making.question, shared_world.run)
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         assert f"question-{row.pk}" in await socket.receive_all()
         monkeypatch.undo()
         await append_events(shared_world, response("Another word"))

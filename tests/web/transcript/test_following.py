@@ -123,7 +123,7 @@ async def test_page_that_missed_many_events_gets_its_changed_items(shared_world:
 async def test_page_is_sent_its_window_again_when_jp_rewrote_it(shared_world: World):
     def mirrored() -> Conversation:
         conversation = Conversation.objects.create(
-            workspace=shared_world.home,
+            workspace=shared_world.workspace,
             jp_id=7,
             origin=Origin.MIRRORED,
             last_activity=timezone.now(),
@@ -174,7 +174,10 @@ async def test_page_of_deleted_items_gets_the_last_ones_and_delays_no_other(
 async def test_the_first_event_of_a_conversation_ends_that_nothing_was_said(shared_world: World):
     empty = await run_in_db_thread(
         lambda: Conversation.objects.create(
-            workspace=shared_world.home, jp_id=8, origin=Origin.NATIVE, last_activity=timezone.now()
+            workspace=shared_world.workspace,
+            jp_id=8,
+            origin=Origin.NATIVE,
+            last_activity=timezone.now(),
         )
     )
     async with connect_page(

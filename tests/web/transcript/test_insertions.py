@@ -31,7 +31,7 @@ Ids = list[str]
 
 
 @pytest.fixture
-def home() -> Workspace:
+def workspace() -> Workspace:
     return making.workspace()
 
 
@@ -114,18 +114,18 @@ def kinds(words: list[str]) -> list[Any]:
 @example(words=["call", "call", "call", "ask", "turn", "say", "ask"], had=5, cut=0)
 @example(words=["turn", "say", "reply", "turn", "say", "reply"], had=2, cut=0)
 def test_page_updates_lead_to_the_html_of_a_reload(
-    home: Workspace, show: str, words: list[str], had: int, cut: int
+    workspace: Workspace, show: str, words: list[str], had: int, cut: int
 ):
     all_kinds = kinds(words)
     before, after = all_kinds[:had], all_kinds
-    lines_before = load_line_ids(making.mirrored_conversation(home, *before), show)
+    lines_before = load_line_ids(making.mirrored_conversation(workspace, *before), show)
     item_positions = sorted({item_position for item_position, _ in lines_before})
     last = item_positions[-1 - cut] if 0 < cut < len(item_positions) else None
     page = RenderedState(entry_count=len(before), last=last, show=transcript.parse_groups(show))
     ids = [
         line_id for item_position, line_id in lines_before if last is None or item_position <= last
     ]
-    conversation = making.mirrored_conversation(home, *after)
+    conversation = making.mirrored_conversation(workspace, *after)
     expected_ids = [
         line_id
         for item_position, line_id in load_line_ids(conversation, show)
@@ -147,8 +147,8 @@ CALL_B, REPLY = 2, 5
 
 
 @pytest.fixture
-def parallel_calls(home: Workspace) -> Conversation:
-    conversation: Conversation = making.conversation(home)
+def parallel_calls(workspace: Workspace) -> Conversation:
+    conversation: Conversation = making.conversation(workspace)
     for time, kind in PARALLEL_CALLS:
         journal.append_events(conversation.pk, [making.event(kind, f"2026-01-01 {time}.0")])
     conversation.refresh_from_db()

@@ -127,18 +127,18 @@ async def test_a_page_whose_sign_in_ended_silently_is_closed(
 
 
 async def test_a_role_that_changed_silently_reaches_the_page(shared_world: World):
-    person, home = shared_world.people["responder"], shared_world.home.pk
+    person, workspace_id = shared_world.people["responder"], shared_world.workspace.pk
     line = line_of(await run_in_db_thread(signed_in, person))
     assert (await line.connect(5))[0]
     await line.send_to(text_data=json.dumps({"inbox": True}))
     assert 'data-count="1"' in await line.receive_from(5)
-    assert await presence.is_reachable(home)
+    assert await presence.is_reachable(workspace_id)
     await session_expiry.check_pages()
     assert await line.receive_nothing(), "nothing has changed"
     await run_in_db_thread(Membership.objects.filter(person=person).update, role=Role.READER)
     await session_expiry.check_pages()
     assert 'data-count="0"' in await line.receive_from(5)
-    assert not await presence.is_reachable(home)
+    assert not await presence.is_reachable(workspace_id)
     await line.disconnect()
 
 

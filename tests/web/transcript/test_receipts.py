@@ -36,10 +36,10 @@ async def test_a_card_counts_as_delivered_once_it_is_sent(
         await socket.receive_all()
         assert receipt_notes == [("note_delivered", person_id, [shared_world.question.pk])]
         new = await run_in_db_thread(making.question, shared_world.run)
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         await socket.receive_all()
         assert receipt_notes[1:] == [("note_delivered", person_id, [new.pk])]
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         await socket.receive_all()
         assert len(receipt_notes) == 2
 
@@ -60,7 +60,7 @@ async def test_card_of_the_first_page_is_receipted_and_an_invented_one_is_not(
 
 
 def make_question_elsewhere(world: World) -> Inquiry:
-    return making.question(making.start_run(making.conversation(world.other_home)))
+    return making.question(making.start_run(making.conversation(world.other_workspace)))
 
 
 async def test_socket_receipts_are_noted(

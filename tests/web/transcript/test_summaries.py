@@ -197,7 +197,7 @@ def list_runs(page: ParsedPage) -> list[tuple[bool, str]]:
 
 
 def test_successive_calls_without_question_or_problem_are_one_row():
-    home = making.workspace()
+    workspace = making.workspace()
     names = ["fs_read", "fs_grep", "fs_read"]
     plain = [
         kind
@@ -207,7 +207,7 @@ def test_successive_calls_without_question_or_problem_are_one_row():
     asked = [make_call("q"), make_inquiry("q.one"), make_result("q")]
     failed = [make_call("f"), make_result("f", is_error=True)]
     conversation = making.mirrored_conversation(
-        home, TurnStart(), ChatRequest("Go"), *plain[:6], *asked, *plain[6:], *failed
+        workspace, TurnStart(), ChatRequest("Go"), *plain[:6], *asked, *plain[6:], *failed
     )
     page = open_page(conversation)
     row = "Tools 3 calls 2 \N{MULTIPLICATION SIGN} fs_read, 1 \N{MULTIPLICATION SIGN} fs_grep"
@@ -219,7 +219,7 @@ def test_successive_calls_without_question_or_problem_are_one_row():
 
 
 def test_calls_are_not_grouped_below_three_with_results():
-    home = making.workspace()
+    workspace = making.workspace()
     kinds = [make_call("a"), make_result("a"), make_call("b"), make_result("b"), make_call("c")]
-    conversation = making.mirrored_conversation(home, TurnStart(), ChatRequest("Go"), *kinds)
+    conversation = making.mirrored_conversation(workspace, TurnStart(), ChatRequest("Go"), *kinds)
     assert list_runs(open_page(conversation)) == []

@@ -33,8 +33,8 @@ HOSTILE = 17921457050
 @pytest.fixture
 def reader(db: None) -> Person:
     """Return a reader of the demo."""
-    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
-    return making.person("reader", Role.READER, home)
+    workspace, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    return making.person("reader", Role.READER, workspace)
 
 
 def demo(jp_id: int) -> Conversation:
@@ -228,8 +228,10 @@ def test_content_security_policy_allows_own_sources_only(world: World, path: str
 
 def mirrored(tmp_path: Path, *kinds: Any) -> tuple[Person, Conversation]:
     making.write_folder(tmp_path, "17000000000-x", stream(*kinds))
-    home, _ = mirror.mirror_workspace(tmp_path)
-    return making.person("someone", Role.READER, home), Conversation.objects.get(workspace=home)
+    workspace, _ = mirror.mirror_workspace(tmp_path)
+    return making.person("someone", Role.READER, workspace), Conversation.objects.get(
+        workspace=workspace
+    )
 
 
 LONG = "0123456789 " * 2000
@@ -290,7 +292,7 @@ def test_a_conversation_that_cannot_be_read_says_why(world: World):
 
 
 def test_an_empty_conversation_says_so(world: World):
-    conversation = making.conversation(world.home, "")
+    conversation = making.conversation(world.workspace, "")
     html_page = parse_page(world.client("reader").get(url(conversation)))
     assert "No messages yet" in html_page.find_one(id="empty-transcript").text
     assert "Untitled" in html_page.text

@@ -125,13 +125,13 @@ def test_htmx_gets_the_window_alone_with_the_way_beyond_it():
 
 
 def test_window_opens_at_the_end_while_a_question_is_open():
-    home = making.workspace()
-    conversation = making.conversation(home)
+    workspace = making.workspace()
+    conversation = making.conversation(workspace)
     run = making.start_run(conversation)
     for _ in range(60):
         journal.append_events(conversation.pk, [making.event(ChatRequest("More"))], run)
     making.question(run)
-    client = signed_in(making.person("", Role.RESPONDER, home))
+    client = signed_in(making.person("", Role.RESPONDER, workspace))
     assert window_of(open_conversation(client, conversation))["id"] == "transcript-end"
     assert item_positions(open_conversation(client, conversation, "at=0"))[0] == 0
 

@@ -80,7 +80,7 @@ def test_pinned_ones_come_first_and_archived_ones_on_request(world: World):
         "other": {},
     }
     for name, values in changes.items():
-        conversation = making.conversation(world.home, name)
+        conversation = making.conversation(world.workspace, name)
         Conversation.objects.filter(pk=conversation.pk).update(**values)
     assert titles(get(world)) == ["pinned", "other", "A talk"]
     assert titles(get(world, archived="1")) == ["stored"]
@@ -94,7 +94,7 @@ def test_pinned_ones_come_first_and_archived_ones_on_request(world: World):
 )
 def test_title_filter_requires_every_word(world: World, words: str, expected: list[str]):
     for title in ("ROSES", "Red roses", "Größe"):
-        making.conversation(world.home, title)
+        making.conversation(world.workspace, title)
     assert titles(get(world, q=words)) == expected
 
 
@@ -102,7 +102,7 @@ def test_a_filter_that_finds_nothing_says_so(world: World):
     page = parse_page(get(world, q="<nothing>"))
     assert "No conversation has “<nothing>” in its title" in page.text
     assert page.find_one(id="q")["value"] == "<nothing>"
-    for narrowed in ({"workspace": str(world.home.pk)}, {"sort": "waiting"}):
+    for narrowed in ({"workspace": str(world.workspace.pk)}, {"sort": "waiting"}):
         assert (
             "No matching conversations." in parse_page(get(world, q="<nothing>", **narrowed)).text
         )
@@ -136,7 +136,7 @@ def test_conversation_row_links_to_new_events_with_their_count(world: World):
 
 
 def test_orders_and_filters_are_in_the_address_and_on_the_page(world: World):
-    conversation = making.conversation(world.home, "labelled")
+    conversation = making.conversation(world.workspace, "labelled")
     Conversation.objects.filter(pk=conversation.pk).update(
         labels={"area": "x"}, entry_count=99, problem="odd"
     )
@@ -144,8 +144,8 @@ def test_orders_and_filters_are_in_the_address_and_on_the_page(world: World):
     assert titles(get(world, sort="waiting")) == titles(get(world, has="waiting")) == ["A talk"]
     for filters in ({"label": "area=x"}, {"has": "problem"}, {"q": "lab", "origin": "native"}):
         assert titles(get(world, **filters)) == ["labelled"]
-    assert titles(get(world, workspace=world.home.pk)) == ["labelled", "A talk"]
-    assert titles(get(world, workspace=world.other_home.pk)) == []
+    assert titles(get(world, workspace=world.workspace.pk)) == ["labelled", "A talk"]
+    assert titles(get(world, workspace=world.other_workspace.pk)) == []
     page = parse_page(get(world, label="area=<x>", sort="length", origin="mirrored"))
     assert page.find_one(name="label")["value"] == "area=<x>"
     selected_values = [tag["value"] for tag in page if tag.tag == "option" and "selected" in tag]
@@ -169,7 +169,7 @@ def test_conversation_search_at_its_scan_limit_offers_to_continue(
     monkeypatch.setattr(keyset_merge, "MAX_SCANNED_ROWS", 3)
     monkeypatch.setattr(keyset_merge, "_MIN_SCANNED_ROWS", 3)
     for n in range(5):
-        making.conversation(world.home, f"new {n}")
+        making.conversation(world.workspace, f"new {n}")
     page = parse_page(get(world, q="talk"))
     assert "No matches in the 3 conversations searched" in page.text
     (next_link,) = page.find_all(rel="next")
@@ -182,7 +182,7 @@ def test_conversation_search_at_its_scan_limit_offers_to_continue(
 def test_the_way_back_leads_to_the_page_before(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(paginator, "PAGE_ROWS", 2)
     for n in range(5):
-        making.conversation(world.home, f"talk {n}")
+        making.conversation(world.workspace, f"talk {n}")
 
     def follow(response: Any, rel: str) -> Any:
         (way,) = parse_page(response).find_all(rel=rel)
@@ -198,7 +198,7 @@ def test_the_way_back_leads_to_the_page_before(world: World, monkeypatch: pytest
 
 
 def test_conversation_list_excludes_other_workspaces(world: World):
-    making.conversation(world.other_home, "Private")
+    making.conversation(world.other_workspace, "Private")
     assert titles(get(world)) == ["A talk"]
     assert titles(get(world, "rival")) == ["Private"]
     assert titles(get(world, "outsider")) == []
@@ -207,7 +207,7 @@ def test_conversation_list_excludes_other_workspaces(world: World):
 def test_the_pages_cover_every_conversation_once(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(paginator, "PAGE_ROWS", 3)
     for n in range(10):
-        making.conversation(world.home, f"talk {n}")
+        making.conversation(world.workspace, f"talk {n}")
     title_list: list[str] = []
     filters: dict[str, Any] = {"q": "talk"}
     for _ in range(10):
@@ -242,8 +242,10 @@ def test_a_continuation_of_another_order_leads_to_the_first_page(
 
 
 def test_demo_conversations_are_listed_with_their_counts(world: World):
-    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
-    Membership.objects.create(person=world.people["outsider"], workspace=home, role=Role.READER)
+    workspace, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    Membership.objects.create(
+        person=world.people["outsider"], workspace=workspace, role=Role.READER
+    )
     page = parse_page(get(world, "outsider"))
     assert len(rows(page)) == 4
     for row in rows(page):
@@ -267,7 +269,7 @@ def begin(world: World, person_name: str = "responder", **data: Any) -> Any:
 
 def test_new_conversation_starts_with_the_message(world: World, start_mock: AsyncMock):
     text = "First line " + "x" * 100 + "\nsecond"
-    response = begin(world, workspace=world.home.pk, text=f"  {text}  ")
+    response = begin(world, workspace=world.workspace.pk, text=f"  {text}  ")
     conversation = Conversation.objects.latest("pk")
     assert response["Location"] == f"/conversations/{conversation.pk}"
     assert (conversation.origin, conversation.title) == ("native", text[:60])
@@ -299,17 +301,20 @@ def test_new_conversation_without_a_workspace_is_refused(
 
 
 def test_new_conversation_in_a_foreign_workspace_is_refused(world: World, start_mock: AsyncMock):
-    for person_name, home in (("rival", world.home), ("responder", world.other_home)):
-        assert begin(world, person_name, workspace=home.pk, text="Hi").status_code == 422
+    for person_name, workspace in (
+        ("rival", world.workspace),
+        ("responder", world.other_workspace),
+    ):
+        assert begin(world, person_name, workspace=workspace.pk, text="Hi").status_code == 422
     Membership.objects.create(
-        person=world.people["responder"], workspace=world.other_home, role=Role.READER
+        person=world.people["responder"], workspace=world.other_workspace, role=Role.READER
     )
-    assert begin(world, workspace=world.other_home.pk, text="Hi").status_code == 422
+    assert begin(world, workspace=world.other_workspace.pk, text="Hi").status_code == 422
     start_mock.assert_not_awaited()
 
 
 def test_new_conversation_without_text_is_refused(world: World, start_mock: AsyncMock):
-    response = begin(world, workspace=world.home.pk, text=" \n ")
+    response = begin(world, workspace=world.workspace.pk, text=" \n ")
     assert response.status_code == 422
     assert "Enter a message." in parse_page(response).find_one(role="alert").text
 
@@ -317,12 +322,12 @@ def test_new_conversation_without_text_is_refused(world: World, start_mock: Asyn
 def test_refused_message_names_its_problem_and_keeps_the_workspace(
     world: World, start_mock: AsyncMock
 ):
-    page = parse_page(begin(world, workspace=world.home.pk, text=" "))
+    page = parse_page(begin(world, workspace=world.workspace.pk, text=" "))
     field = page.find_one(id="text")
     assert field["aria-invalid"] == "true"
     assert page.find_one(id=field["aria-describedby"]).text == "Enter a message."
     (option,) = [tag for tag in page if tag.tag == "option" and "selected" in tag]
-    assert option["value"] == str(world.home.pk)
+    assert option["value"] == str(world.workspace.pk)
 
 
 def test_the_form_says_that_a_script_plays(world: World):
@@ -346,7 +351,7 @@ def test_form_says_where_none_can_start_and_where_a_script_plays(
     assert "Kitchen: No API key for Anthropic. Set ANTHROPIC_API_KEY" in problem.text
     assert problem.inside(**{"class": "message-form"})
     assert "In Garden, a scripted demo assistant answers" in " ".join(page.text.split())
-    Membership.objects.filter(person=responder, workspace=world.home).delete()
+    Membership.objects.filter(person=responder, workspace=world.workspace).delete()
     page = parse_page(world.client("responder").get("/conversations/new"))
     assert "script" not in page.text
 
@@ -364,9 +369,9 @@ def test_start_turn_refuses_empty_text_and_a_second_turn(world: World):
 def test_message_refused_by_a_bad_config_is_kept_and_names_the_file(world: World, tmp_path: Path):
     (tmp_path / ".jp").mkdir()
     (tmp_path / ".jp" / "config.toml").write_text("[assistant]\nmodel = 7\n")
-    Workspace.objects.filter(pk=world.home.pk).update(root=str(tmp_path))
+    Workspace.objects.filter(pk=world.workspace.pk).update(root=str(tmp_path))
     client, fields = signed_in(world.people["responder"]), {"text": "Go on then"}
-    new_fields = {**fields, "workspace": world.home.pk}
+    new_fields = {**fields, "workspace": world.workspace.pk}
     begin_response = client.post("/conversations/new", new_fields, follow=True)
     Run.objects.all().delete()
     url = f"/conversations/{world.conversation.pk}/turns"

@@ -38,7 +38,7 @@ KINDS: tuple[EventKind, ...] = (
 
 @pytest.fixture
 def conversation(world: World) -> Any:
-    conversation = making.conversation(world.home, "Watering", world.people["owner"])
+    conversation = making.conversation(world.workspace, "Watering", world.people["owner"])
     journal.append_events(conversation.pk, [making.event(kind) for kind in KINDS])
     conversation.refresh_from_db()
     return conversation
@@ -147,7 +147,7 @@ def test_find_list_has_a_next_page(
 
 
 def test_a_hostile_hit_is_text(world: World):
-    conversation = making.conversation(world.home, "Bad", world.people["owner"])
+    conversation = making.conversation(world.workspace, "Bad", world.people["owner"])
     said_so = making.event(ChatRequest("<script>roses</script><b onclick=x>"))
     journal.append_events(conversation.pk, [making.event(TurnStart()), said_so])
     indexer.index_conversation(conversation.pk)
@@ -183,9 +183,9 @@ def test_step_from_an_invalid_position_starts_at_the_beginning(world: World, con
 
 
 def test_a_question_that_no_person_ended_is_a_problem(world: World):
-    home = making.workspace("Elsewhere again")
-    conversation = making.conversation(home, "Asked", world.people["owner"])
-    Membership.objects.create(person=world.people["reader"], workspace=home, role=10)
+    workspace = making.workspace("Elsewhere again")
+    conversation = making.conversation(workspace, "Asked", world.people["owner"])
+    Membership.objects.create(person=world.people["reader"], workspace=workspace, role=10)
     run = making.start_run(conversation)
     for reason in (CancellationReason.USER, CancellationReason.EXPIRED):
         row = making.question(run)

@@ -85,18 +85,18 @@ def test_snoozed_question_is_not_listed_for_who_snoozed_it(world: World):
 
 def test_runs_that_go_on_or_failed_are_shown_until_something_follows(world: World):
     for state in RunState:
-        conversation = making.conversation(world.home, f"talk that is {state}")
+        conversation = making.conversation(world.workspace, f"talk that is {state}")
         run = making.start_run(conversation)
         Run.objects.filter(pk=run.pk).update(
             state=state, problem=f"because {state}", ended_at=timezone.now()
         )
-    old = making.start_run(making.conversation(world.home, "failed long ago"))
+    old = making.start_run(making.conversation(world.workspace, "failed long ago"))
     runs_in_store.end_run(old, RunState.FAILED)
     Run.objects.filter(pk=old.pk).update(ended_at=timezone.now() - timedelta(days=8))
-    conversation = making.conversation(world.home, "failed and begun again")
+    conversation = making.conversation(world.workspace, "failed and begun again")
     runs_in_store.end_run(making.start_run(conversation), RunState.FAILED)
     runs_in_store.end_run(making.start_run(conversation), RunState.DONE)
-    other_run = making.start_run(making.conversation(world.other_home, "of others"))
+    other_run = making.start_run(making.conversation(world.other_workspace, "of others"))
     runs_in_store.end_run(other_run, RunState.FAILED)
     Run.objects.filter(pk=world.run.pk).update(state=RunState.DONE)
     texts = part(start(world, "reader"), "runs")
@@ -115,7 +115,7 @@ def test_active_run_counts_how_long_it_has_run(world: World):
 
 def test_start_page_lists_conversations_with_unread_events(world: World):
     for name, ago in (("one", 3), ("two", 2), ("same", 1)):
-        conversation = making.conversation(world.home, name)
+        conversation = making.conversation(world.workspace, name)
         journal.append_events(conversation.pk, [making.event(ChatResponse("message", "Hi"))] * 2)
         Conversation.objects.filter(pk=conversation.pk).update(
             last_activity=timezone.now() - timedelta(hours=ago)
@@ -137,7 +137,7 @@ def test_start_page_checks_only_recently_read_conversations(
 ):
     monkeypatch.setattr(dashboard, "READ_CONVERSATIONS", 1)
     for n, name in enumerate(("early", "late")):
-        conversation = making.conversation(world.home, name)
+        conversation = making.conversation(world.workspace, name)
         journal.append_events(conversation.pk, [making.event(ChatResponse("message", "Hi"))])
         ReadMark.objects.create(
             person=world.people["reader"],
@@ -150,7 +150,7 @@ def test_start_page_checks_only_recently_read_conversations(
 
 def test_pinned_ones_and_the_newest_are_at_hand(world: World):
     for n in range(7):
-        conversation = making.conversation(world.home, f"talk {n}")
+        conversation = making.conversation(world.workspace, f"talk {n}")
         Conversation.objects.filter(pk=conversation.pk).update(
             last_activity=START + timedelta(days=n),
             pinned_at=START if n == 1 else None,

@@ -48,7 +48,7 @@ async def test_socket_shows_a_prompt_to_deciders_until_it_is_decided(
         for socket in (answering_socket, desk, reading):
             await socket.receive_all()
         prompter = BrowserPrompter(
-            shared_world.conversation.pk, shared_world.home.pk, lambda: Decider("system")
+            shared_world.conversation.pk, shared_world.workspace.pk, lambda: Decider("system")
         )
         call = asyncio.create_task(prompter.permit(ASKS))
         html_page = parse_page(await answering_socket.receive())
@@ -75,7 +75,7 @@ async def test_a_page_that_shows_a_prompt_is_not_sent_it_again(shared_world: Wor
         html_page = parse_page(await socket.receive_all())
         ids = [t["id"] for t in html_page if "id" in t]
         assert ids == ["question-count", "hidden-count"]
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         assert not parse_page(await socket.receive_all()).find_all(id=f"approval-{row.pk}")
 
 
@@ -96,7 +96,7 @@ async def test_socket_reconnect_returns_new_and_decided_prompts(
 
 async def test_prompts_of_other_conversations_are_not_on_a_conversations_page(shared_world: World):
     def make_prompt_elsewhere() -> Approval:
-        return making.prompt(making.start_run(making.conversation(shared_world.home)))
+        return making.prompt(making.start_run(making.conversation(shared_world.workspace)))
 
     row = await run_in_db_thread(make_prompt_elsewhere)
     async with connect_page(
@@ -114,7 +114,7 @@ async def test_the_end_of_a_run_takes_its_prompts_away(shared_world: World):
     ) as socket:
         await socket.receive_all()
         await run_in_db_thread(runs.close_open, shared_world.run, CancellationReason.LOST)
-        await publisher.publish_questions_changed(shared_world.home.pk)
+        await publisher.publish_questions_changed(shared_world.workspace.pk)
         settled_card = await card(socket, row.pk)
     assert settled_card["data-outcome"] == "withdrawn"
 

@@ -35,7 +35,7 @@ def page(world: World, person_name: str = "responder") -> ParsedPage:
 
 
 def add(world: World, person_name: str = "responder", **data: Any) -> Any:
-    form = {"url": URL, "delay": "60", "workspace": str(world.home.pk)} | data
+    form = {"url": URL, "delay": "60", "workspace": str(world.workspace.pk)} | data
     return world.client(person_name).post("/notifications/add", form)
 
 
@@ -57,7 +57,7 @@ def test_menu_links_to_notifications(world: World):
 
 def test_an_address_is_added_and_from_then_on_shown_without_its_key(world: World):
     client = world.client("responder")
-    form = {"url": f" {URL} ", "delay": "90", "workspace": str(world.home.pk)}
+    form = {"url": f" {URL} ", "delay": "90", "workspace": str(world.workspace.pk)}
     response = client.post("/notifications/add", form, follow=True)
     assert "Added ntfys://t...y@ntfy.example.org/garden." in response.content.decode()
     destination = NotificationDestination.objects.get()
@@ -119,7 +119,7 @@ def test_typed_url_is_in_no_report_of_an_error(world: World, monkeypatch: pytest
     monkeypatch.setattr(forms.CharField, "clean", fail)
     client = world.client("responder")
     client.raise_request_exception = False
-    form = {"url": URL, "delay": "60", "workspace": str(world.home.pk)}
+    form = {"url": URL, "delay": "60", "workspace": str(world.workspace.pk)}
     response: Any = client.post("/notifications/add", form)
     reporter = SafeExceptionReporterFilter()
     frames = [frame for frame, _ in traceback.walk_tb(response.exc_info[2])]
@@ -192,7 +192,7 @@ def test_ledger_names_the_service_of_a_channel_and_never_its_key(world: World):
 
 def test_a_test_is_sent(world: World, receiver: NotificationReceiver):
     destination = destinations.add_destination(
-        world.people["responder"].pk, world.home.pk, receiver.url(), 60
+        world.people["responder"].pk, world.workspace.pk, receiver.url(), 60
     )
     client = world.client("responder")
     response = client.post("/notifications/test", {"address": destination.pk}, follow=True)
@@ -205,7 +205,9 @@ def test_failed_test_notification_is_shown_without_the_key(
 ):
     receiver.manner = "fails"
     url = receiver.url(key=f"{KEY}@")
-    destination = destinations.add_destination(world.people["responder"].pk, world.home.pk, url, 60)
+    destination = destinations.add_destination(
+        world.people["responder"].pk, world.workspace.pk, url, 60
+    )
     client = world.client("responder")
     response = client.post("/notifications/test", {"address": destination.pk}, follow=True)
     html = response.content.decode() + client.get("/notifications").content.decode()

@@ -8,12 +8,12 @@ from tests.web.world import World
 async def test_person_is_reachable_where_they_may_answer_while_a_page_is_open(
     shared_world: World,
 ):
-    home, other_home_id = shared_world.home.pk, shared_world.other_home.pk
+    workspace_id, other_workspace_id = shared_world.workspace.pk, shared_world.other_workspace.pk
     async with connect_page(shared_world.people["responder"], inbox=True) as socket:
         await socket.receive_all()
-        assert await presence.is_reachable(home)
-        assert not await presence.is_reachable(other_home_id)
-    assert not await presence.is_reachable(home)
+        assert await presence.is_reachable(workspace_id)
+        assert not await presence.is_reachable(other_workspace_id)
+    assert not await presence.is_reachable(workspace_id)
     async with connect_page(shared_world.people["reader"], inbox=True) as socket:
         await socket.receive_all()
-        assert not await presence.is_reachable(home)
+        assert not await presence.is_reachable(workspace_id)

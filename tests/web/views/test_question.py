@@ -121,7 +121,7 @@ def test_question_page_shows_receipts_to_auditors_only(world: World):
         }
     )
     address = NotificationDestination.objects.create(
-        person=responder, workspace=world.home, url="mailto://secret", delay=5
+        person=responder, workspace=world.workspace, url="mailto://secret", delay=5
     )
     NotificationDelivery.objects.create(
         destination=address, inquiry=row, sent_at=at(5), problem="no such host"
@@ -147,7 +147,7 @@ def test_question_page_shows_receipts_to_auditors_only(world: World):
 def test_auditors_see_messages_to_browsers_in_order(world: World):
     row, responder = world.question, world.people["responder"]
     address = NotificationDestination.objects.create(
-        person=responder, workspace=world.home, url="mailto://secret", delay=5
+        person=responder, workspace=world.workspace, url="mailto://secret", delay=5
     )
     browser = push_subscriptions.save_subscription(
         sign_in(responder), **PushService().make_subscription(), delay=0
@@ -172,7 +172,7 @@ def test_auditors_see_messages_to_browsers_in_order(world: World):
 def test_auditors_see_the_message_after_a_snooze_and_its_failure(world: World):
     row, responder = world.question, world.people["responder"]
     address = NotificationDestination.objects.create(
-        person=responder, workspace=world.home, url="mailto://secret", delay=5
+        person=responder, workspace=world.workspace, url="mailto://secret", delay=5
     )
     for number, problem in enumerate(("", "no such host")):
         NotificationDelivery.objects.create(

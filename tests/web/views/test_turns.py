@@ -50,7 +50,7 @@ def test_a_conversation_of_jp_is_continued_where_an_owner_allows_writing(
 ):
     Run.objects.update(state="done")
     Conversation.objects.filter(pk=world.conversation.pk).update(origin=Origin.MIRRORED)
-    Workspace.objects.filter(pk=world.home.pk).update(writing=writing)
+    Workspace.objects.filter(pk=world.workspace.pk).update(writing=writing)
     page = foot(world)
     assert actions(page) == expected
     text = page.find_one(id="composer").text
@@ -59,7 +59,7 @@ def test_a_conversation_of_jp_is_continued_where_an_owner_allows_writing(
 
 
 def test_own_message_is_not_new_since_the_last_visit(world: World):
-    conversation = making.conversation(world.home, "Own")
+    conversation = making.conversation(world.workspace, "Own")
     journal.append_events(conversation.pk, [making.event(ChatResponse("message", "Hi"))])
     clients = [world.client(name) for name in ("responder", "reader")]
     for client in clients:
@@ -211,7 +211,7 @@ def test_a_turn_that_would_fail_for_its_key_is_refused_before(
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     settings.RUN_MODE = mode  # workers have their keys in their own environments
     Run.objects.update(state="done")
-    Workspace.objects.filter(pk=world.home.pk).update(
+    Workspace.objects.filter(pk=world.workspace.pk).update(
         overrides='assistant.model.id = "anthropic/m"'
     )
     problem = "No API key for Anthropic. Set ANTHROPIC_API_KEY"
@@ -227,7 +227,7 @@ def test_message_of_several_lines_is_stored_with_the_line_ends_of_jp(
     start_mock = AsyncMock()
     monkeypatch.setattr(runs, "start_turn", start_mock)
     send(world, "turns", text="First\r\nsecond\r\n")
-    form = {"workspace": world.home.pk, "text": "First\r\nsecond"}
+    form = {"workspace": world.workspace.pk, "text": "First\r\nsecond"}
     world.client("responder").post("/conversations/new", form)
     assert [call.args[2] for call in start_mock.await_args_list] == 2 * ["First\nsecond"]
 
@@ -263,7 +263,7 @@ def test_text_for_a_conversation_that_became_read_only_is_shown(
     conversations = Conversation.objects.filter(pk=shared_world.conversation.pk)
     Run.objects.update(state="done")
     conversations.update(origin=Origin.MIRRORED, **changes)
-    Workspace.objects.filter(pk=shared_world.home.pk).update(writing=WritePolicy.OFF)
+    Workspace.objects.filter(pk=shared_world.workspace.pk).update(writing=WritePolicy.OFF)
     client, url = shared_world.client("responder"), f"/conversations/{shared_world.conversation.pk}"
     response = client.post(f"{url}/turns", {"text": "Hello there"}, follow=True)
     assert response.status_code == 422
@@ -288,7 +288,7 @@ def is_turn_link(tag: Tag) -> bool:
 
 def test_text_that_was_refused_is_kept_for_the_page_of_its_conversation(world: World):
     client, url = world.client("responder"), f"/conversations/{world.conversation.pk}"
-    other = making.conversation(world.home)
+    other = making.conversation(world.workspace)
     client.post(f"{url}/turns", {"text": "Hello there"})
     fetched = {"Sec-Fetch-Dest": "empty"}
     for path, headers in ((f"/conversations/{other.pk}", {}), (url, fetched)):

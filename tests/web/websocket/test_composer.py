@@ -39,7 +39,7 @@ async def change(world: World, **values: Any) -> None:
 
 @pytest.mark.parametrize("has_run", [True, False])
 async def test_composer_follows_the_archive_state(shared_world: World, has_run: bool):
-    workspaces = Workspace.objects.filter(pk=shared_world.home.pk)
+    workspaces = Workspace.objects.filter(pk=shared_world.workspace.pk)
     await run_in_db_thread(workspaces.update, writing=WritePolicy.CURRENT)
     await run_in_db_thread(runs.end_run, shared_world.run, RunState.DONE)
     if not has_run:
@@ -61,7 +61,7 @@ async def test_composer_follows_the_archive_state(shared_world: World, has_run: 
 
 
 async def test_composer_follows_the_setting_to_write_to_the_workspace(shared_world: World):
-    workspaces = Workspace.objects.filter(pk=shared_world.home.pk)
+    workspaces = Workspace.objects.filter(pk=shared_world.workspace.pk)
     await run_in_db_thread(workspaces.update, writing=WritePolicy.CURRENT)
     await run_in_db_thread(runs.end_run, shared_world.run, RunState.DONE)
     await change(shared_world, origin=Origin.MIRRORED)
@@ -70,7 +70,7 @@ async def test_composer_follows_the_setting_to_write_to_the_workspace(shared_wor
     state = await run_in_db_thread(load_state, shared_world, "responder")
     async with connect_page(shared_world.people["responder"], **state) as socket:
         assert "composer" not in await socket.receive_all()
-        path = f"/workspaces/{shared_world.home.pk}/writing"
+        path = f"/workspaces/{shared_world.workspace.pk}/writing"
         await client.post(path, {"writing": WritePolicy.OFF})
         page = parse_page(await socket.receive_all())
     assert "Managed by jp." in page.find_one(id="composer").text
@@ -91,7 +91,7 @@ def test_marks_differ_once_another_program_may_write(world: World):
     """A signal that is lost costs a delay: processes poll these marks."""
     key = world.conversation.pk
     before = queue.get_conversation_marks([key])
-    Workspace.objects.filter(pk=world.home.pk).update(writing=WritePolicy.CURRENT)
+    Workspace.objects.filter(pk=world.workspace.pk).update(writing=WritePolicy.CURRENT)
     written = queue.get_conversation_marks([key])
     Conversation.objects.filter(pk=key).update(origin=Origin.MIRRORED)
     assert before != written != queue.get_conversation_marks([key])

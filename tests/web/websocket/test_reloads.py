@@ -37,7 +37,7 @@ class Story:
         self.key = world.conversation.pk
 
     async def publish(self) -> None:
-        await publisher.publish_questions_changed(self.world.home.pk)
+        await publisher.publish_questions_changed(self.world.workspace.pk)
         await publisher.publish_conversation_changed(self.key)
 
     async def append(self, *kinds: Any) -> None:
@@ -190,7 +190,7 @@ async def find_differences(page: LivePage, *view: Any) -> list[tuple[str, str, s
 @pytest.fixture
 def saved_world(shared_world: World) -> World:
     """Return a world whose conversations are saved to files, so that an archive is read-only."""
-    Workspace.objects.filter(pk=shared_world.home.pk).update(writing=WritePolicy.CURRENT)
+    Workspace.objects.filter(pk=shared_world.workspace.pk).update(writing=WritePolicy.CURRENT)
     return shared_world
 
 

@@ -23,8 +23,8 @@ def test_mirror_of_a_name_that_imitates_is_refused(tmp_path: Path, name: str, me
     with pytest.raises(InvalidName, match=f"{message}.*--name NAME"):
         mirror.mirror_workspace(root)
     assert Workspace.objects.count() == 1
-    home, _ = mirror.mirror_workspace(root, "Another")
-    assert mirror.mirror_workspace(root)[0].name == home.name == "Another"
+    workspace, _ = mirror.mirror_workspace(root, "Another")
+    assert mirror.mirror_workspace(root)[0].name == workspace.name == "Another"
 
 
 def test_mirror_of_two_folders_of_one_name_is_allowed(tmp_path: Path):

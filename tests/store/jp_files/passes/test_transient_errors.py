@@ -20,13 +20,13 @@ from tests.store.jp_files.test_external_appends import (
     OURS,
     conversation,
     fresh,
-    home,
     mirror_again,
     on_disk,
+    workspace,
 )
 from tests.store.making import write_folder
 
-__all__ = ["conversation", "home"]
+__all__ = ["conversation", "workspace"]
 
 pytestmark = pytest.mark.django_db
 NAME = "17000000000-talk"

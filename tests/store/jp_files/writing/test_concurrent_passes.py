@@ -11,9 +11,10 @@ import pytest
 from jpweb.store import journal, runs
 from jpweb.store.choices import Origin, RunState, WritePolicy
 from jpweb.store.errors import StoreError
-from jpweb.store.jp_files import attachments, locks, mirror, reader, row_writer, workspace
+from jpweb.store.jp_files import attachments, locks, mirror, reader, row_writer
 from jpweb.store.jp_files.attachments import Attachment
 from jpweb.store.jp_files.mirror import MirrorReport
+from jpweb.store.jp_files.workspace import DiskConversation, find_conversation, find_workspace
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Run
 from jpweb.stream import wire
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
@@ -43,8 +44,8 @@ OPENING = [make_element(TurnStart()), make_element(ChatRequest("From a browser")
 def conversation(tmp_path: Path) -> Conversation:
     """Return a mirrored conversation of an attached workspace."""
     write_folder(tmp_path, NAME, TURN)
-    home, _ = mirror.mirror_workspace(tmp_path)
-    attachments.set_write_policy(home, WritePolicy.CURRENT)
+    workspace, _ = mirror.mirror_workspace(tmp_path)
+    attachments.set_write_policy(workspace, WritePolicy.CURRENT)
     return Conversation.objects.select_related("workspace").get(jp_id=JP_ID)
 
 
@@ -82,9 +83,9 @@ def before_each_write(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -
 
 def parse(
     conversation: Conversation,
-) -> tuple[workspace.DiskConversation, reader.ParsedConversation]:
-    disk_workspace = workspace.find_workspace(Path(conversation.workspace.root))
-    disk_conversation = workspace.find_conversation(disk_workspace, conversation.jp_id)
+) -> tuple[DiskConversation, reader.ParsedConversation]:
+    disk_workspace = find_workspace(Path(conversation.workspace.root))
+    disk_conversation = find_conversation(disk_workspace, conversation.jp_id)
     assert disk_conversation is not None
     return disk_conversation, reader.parse_conversation(disk_conversation)
 

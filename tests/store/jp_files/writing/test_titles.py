@@ -31,11 +31,11 @@ LONG_TITLE = "word " * 150 + "END"
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     (tmp_path / ".jp" / "conversations").mkdir(parents=True)
-    home_row, _ = mirror.mirror_workspace(tmp_path)
-    attachments.set_write_policy(home_row, WritePolicy.CURRENT)
-    return Workspace.objects.get(pk=home_row.pk)
+    new_workspace, _ = mirror.mirror_workspace(tmp_path)
+    attachments.set_write_policy(new_workspace, WritePolicy.CURRENT)
+    return Workspace.objects.get(pk=new_workspace.pk)
 
 
 def scan_all() -> None:
@@ -77,12 +77,12 @@ def read_metadata(conversation: Conversation) -> Any:
     ],
     ids=["masked", "longer than a row's", "none"],
 )
-def test_turn_leaves_the_title_of_jp(home: Workspace, title: str | None, shown: str):
+def test_turn_leaves_the_title_of_jp(workspace: Workspace, title: str | None, shown: str):
     name = f"{JP_ID}-of-jp" if title else str(JP_ID)
-    folder = write_folder(Path(home.root), name, TURN, last_activated_at=AT)
+    folder = write_folder(Path(workspace.root), name, TURN, last_activated_at=AT)
     about = {"title": title, "last_activated_at": AT} if title else {"last_activated_at": AT}
     (folder / "metadata.json").write_text(json.dumps(about))
-    mirror.mirror_workspace(Path(home.root))
+    mirror.mirror_workspace(Path(workspace.root))
     scan_all()
     conversation = Conversation.objects.get(jp_id=JP_ID)
     assert conversation.title.startswith(shown)
@@ -95,8 +95,8 @@ def test_turn_leaves_the_title_of_jp(home: Workspace, title: str | None, shown: 
 
 
 @pytest.mark.parametrize("title", ["", "Ours"])
-def test_new_files_have_the_title_of_the_conversation(home: Workspace, title: str):
-    conversation = conversations.create_conversation(home, title, making.person().pk)
+def test_new_files_have_the_title_of_the_conversation(workspace: Workspace, title: str):
+    conversation = conversations.create_conversation(workspace, title, making.person().pk)
     play_turn(conversation)
     assert read_metadata(conversation).get("title") == (title or None)
     assert find_folder(conversation).name == (
@@ -104,25 +104,25 @@ def test_new_files_have_the_title_of_the_conversation(home: Workspace, title: st
     )
 
 
-def test_new_files_have_the_title_without_masks(home: Workspace):
+def test_new_files_have_the_title_without_masks(workspace: Workspace):
     title = f"Log in with {SECRET}"[:-4] + "…"
-    conversation = conversations.create_conversation(home, title, making.person().pk)
-    Workspace.objects.filter(pk=home.pk).update(writing=WritePolicy.OFF)
+    conversation = conversations.create_conversation(workspace, title, making.person().pk)
+    Workspace.objects.filter(pk=workspace.pk).update(writing=WritePolicy.OFF)
     events = [making.event(TurnStart()), making.event(ChatRequest(f"Log in with {SECRET}"))]
     run = making.acquire_run(runs.start_run(conversation.pk, making.person().pk, "x", "", events))
     runs.end_run(run, RunState.DONE)
     scan_all()
     conversation.refresh_from_db()
     assert "[masked " in conversation.title
-    Workspace.objects.filter(pk=home.pk).update(writing=WritePolicy.CURRENT)
+    Workspace.objects.filter(pk=workspace.pk).update(writing=WritePolicy.CURRENT)
     play_turn(conversation)
     assert read_metadata(conversation)["title"] == title
     conversation.refresh_from_db()
     assert "[masked " in conversation.title
 
 
-def test_title_that_a_person_gives_stays_over_the_next_turn(home: Workspace):
-    conversation = conversations.create_conversation(home, "Ours", making.person().pk)
+def test_title_that_a_person_gives_stays_over_the_next_turn(workspace: Workspace):
+    conversation = conversations.create_conversation(workspace, "Ours", making.person().pk)
     play_turn(conversation)
     for title in ("Another", ""):
         metadata_file.apply_change(conversation.pk, metadata_file.make_title_change(title))
@@ -134,8 +134,8 @@ def test_title_that_a_person_gives_stays_over_the_next_turn(home: Workspace):
         )
 
 
-def test_title_that_jp_gives_while_a_run_waits_stays(home: Workspace):
-    conversation = conversations.create_conversation(home, "Ours", making.person().pk)
+def test_title_that_jp_gives_while_a_run_waits_stays(workspace: Workspace):
+    conversation = conversations.create_conversation(workspace, "Ours", making.person().pk)
     play_turn(conversation)
     events = [making.event(TurnStart()), making.event(ChatRequest("Again"))]
     runs.start_run(conversation.pk, making.person().pk, "scripted", "", events)

@@ -18,23 +18,23 @@ from tests.store import making
 from tests.store.jp_files.writing.test_titles import (
     AT,
     find_folder,
-    home,
     play_turn,
     read_metadata,
+    workspace,
 )
 
-__all__ = ["home"]
+__all__ = ["workspace"]
 
 pytestmark = pytest.mark.django_db
 TITLE = metadata_file.make_title_change("Named here")
 
 
 @pytest.fixture
-def conversation(home: Workspace) -> Conversation:
+def conversation(workspace: Workspace) -> Conversation:
     """Return a conversation with files, whose workspace is no longer written."""
-    conversation = conversations.create_conversation(home, "Ours", making.person().pk)
+    conversation = conversations.create_conversation(workspace, "Ours", making.person().pk)
     play_turn(conversation)
-    mirror.mirror_workspace(Path(home.root))
+    mirror.mirror_workspace(Path(workspace.root))
     set_policy(WritePolicy.OFF)
     return conversation
 

@@ -127,9 +127,9 @@ def test_link_to_answer_is_barred_once_the_person_audits_only(world: World):
 
 def test_auditor_only_does_not_count_as_able_to_answer(world: World):
     person_id = world.people[WHO].pk
-    presence.record_presence("one", {(person_id, world.home.pk)})
-    assert not presence.is_anyone_present(world.home.pk)
-    assert not destinations.can_answer(person_id, world.home.pk)
+    presence.record_presence("one", {(person_id, world.workspace.pk)})
+    assert not presence.is_anyone_present(world.workspace.pk)
+    assert not destinations.can_answer(person_id, world.workspace.pk)
     at = world.question.asked_at
     receipt_log.save_receipts({(world.question.pk, person_id): ReceiptTimes(visible=at)})
     assert not DisplayReceipt.objects.exists()

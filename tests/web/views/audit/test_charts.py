@@ -128,8 +128,8 @@ def test_charts_without_data_show_a_message(world: World):
 
 def test_names_from_streams_are_text(world: World):
     save_inquiry(world.conversation, asker=NAME, decider_name=NAME, state="cancelled", reason=NAME)
-    world.home.name = NAME
-    world.home.save()
+    world.workspace.name = NAME
+    world.workspace.save()
     save_inquiry(world.conversation, asker=NAME)
     page = parse_page(get(world))
     assert (page.crossed, page.unclosed) == ([], [])

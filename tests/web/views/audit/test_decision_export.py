@@ -123,7 +123,7 @@ def test_download_is_recorded_as_an_export_and_invalid_filters_are_refused(decid
 
 
 def test_decision_of_a_policy_names_its_tool_and_conversation(decided_world: World):
-    place = Place(decided_world.home.pk, decided_world.conversation.pk)
+    place = Place(decided_world.workspace.pk, decided_world.conversation.pk)
     actor = Actor("configuration")
     details = {"tool": "vault", "policy": "skip", "allow": False}
     record_act(Act.CALL_DECIDED_BY_POLICY, actor, place, **details)

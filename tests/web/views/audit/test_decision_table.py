@@ -171,7 +171,7 @@ def test_change_of_a_role_names_the_person_and_both_roles(world: World):
 
 def test_older_entry_of_a_role_names_the_person_who_is_still_there(world: World):
     reader, owner = world.people["reader"], Actor.from_person(world.people["owner"])
-    place = Place(world.home.pk, subject=f"person:{reader.pk}")
+    place = Place(world.workspace.pk, subject=f"person:{reader.pk}")
     record_act(Act.MEMBER_REMOVED, owner, place)
     record_act(Act.MEMBER_REMOVED, owner, place._replace(subject="person:987654"))
     for path in ("decisions?kind=rights", "decisions?kind=rights&view=timeline", "ledger"):
@@ -182,12 +182,12 @@ def test_older_entry_of_a_role_names_the_person_who_is_still_there(world: World)
 def test_change_of_a_group_names_group_person_and_kind(world: World):
     owner = world.people["owner"]
     actor, group = Actor.from_person(owner), groups.create_group("Night shift", owner)
-    groups.give_role(group, world.home, Role.READER, actor)
+    groups.give_role(group, world.workspace, Role.READER, actor)
     texts = list_entry_rows(world, "decisions?kind=rights")
     (row,) = [text for text in texts if "Group changed" in text]
     for part in ("Night shift", "change role given", "role Reader"):
         assert part in row
-    groups.take_role(group, world.home, actor)
+    groups.take_role(group, world.workspace, actor)
     assert "change role removed" in list_entry_rows(world, "decisions?kind=rights")[0]
 
 
@@ -207,7 +207,7 @@ def test_ledger_shows_the_labels_of_details(
     world: World, act: Act, details: dict[str, object], text: str
 ):
     actor = Actor.from_person(world.people["owner"])
-    record_act(act, actor, Place(world.home.pk, world.conversation.pk), **details)
+    record_act(act, actor, Place(world.workspace.pk, world.conversation.pk), **details)
     assert text in list_entry_rows(world, "ledger")[0]
 
 
@@ -234,7 +234,7 @@ def test_review_and_redaction_rows_name_their_subject(world: World):
 
 def check_subject(world: World, act: Act, subject: str, text: str) -> None:
     """Record an act; its newest row has the text, and those about its conversation."""
-    place = Place(world.home.pk, world.conversation.pk, subject)
+    place = Place(world.workspace.pk, world.conversation.pk, subject)
     record_act(act, Actor.from_person(world.people["owner"]), place, reason="Leak", round=1)
     row, *_ = list_entry_rows(world, "decisions")
     line, *_ = list_entry_rows(world, "decisions?view=timeline")
@@ -246,14 +246,14 @@ def check_subject(world: World, act: Act, subject: str, text: str) -> None:
 
 def test_decision_of_a_deleted_conversation_has_no_link_to_it(world: World):
     actor = Actor.from_person(world.people["owner"])
-    record_act(Act.REDACTED, actor, Place(world.home.pk, 10**6))
+    record_act(Act.REDACTED, actor, Place(world.workspace.pk, 10**6))
     (row,) = list_entry_rows(world, "decisions?kind=redaction")
     assert "Event redacted" in row
     assert "conversation" not in row
 
 
 def test_redaction_leads_to_its_event(world: World):
-    conversation = making.mirrored_conversation(world.home, ChatRequest("Use key 123"))
+    conversation = making.mirrored_conversation(world.workspace, ChatRequest("Use key 123"))
     anchor = canary.anchor_at(conversation, 0)
     canary.redact(conversation, world.people["owner"], anchor, "123")
     for view in ("", "&view=timeline"):
@@ -271,9 +271,9 @@ def test_review_row_has_its_note_and_a_link_to_the_question(world: World):
 
 
 def test_blind_review_is_shown_to_its_reviewer_alone(world: World):
-    world.home.reviews_required = 2
-    world.home.save()
-    ada = making.person("ada", Role.AUDITOR, world.home)
+    world.workspace.reviews_required = 2
+    world.workspace.save()
+    ada = making.person("ada", Role.AUDITOR, world.workspace)
     review_question(world, ada)
     own_page = signed_in(ada).get("/audit/decisions?kind=review").content.decode()
     assert "verdict</span> Wrong" in own_page
@@ -340,7 +340,7 @@ def test_next_page_after_a_decision_of_the_year_1_has_the_older_one(
     elements = [
         make_element(kind, at=f"0001-01-01 00:00:0{second}.0") for second, kind in enumerate(kinds)
     ]
-    conversation = making.mirrored_conversation(world.home, *elements)
+    conversation = making.mirrored_conversation(world.workspace, *elements)
     page = parse_page(get(world, f"?conversation={conversation.pk}"))
     assert "Second?" in page.text
     (link,) = [tag["href"] for tag in page if "after=" in tag.get("href", "")]

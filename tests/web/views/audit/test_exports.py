@@ -124,9 +124,9 @@ def test_bundle_of_a_conversation_verifies(answered_world: World, tmp_path: Path
 
 
 def test_bundle_of_a_filter_has_its_conversations_alone(answered_world: World, tmp_path: Path):
-    other = making.conversation(answered_world.home, "Second")
+    other = making.conversation(answered_world.workspace, "Second")
     making.question(making.start_run(other), text="Only here")
-    making.question(making.start_run(making.conversation(answered_world.other_home)))
+    making.question(making.start_run(making.conversation(answered_world.other_workspace)))
     path = save(get(answered_world, "/audit/evidence.zip"), tmp_path)
     manifest = json.loads(bundles.read_files(path)["manifest.json"])
     assert {row["id"] for row in manifest["conversations"]} == {
@@ -185,15 +185,15 @@ def test_export_leaves_one_entry(answered_world: World, route: str, details: set
 
 def test_bundle_leaves_an_entry_of_each_conversation_in_it(answered_world: World):
     world = answered_world
-    other = making.conversation(world.home)
+    other = making.conversation(world.workspace)
     making.question(making.start_run(other), text="And there?")
-    making.conversation(world.home)  # without a question, so in no bundle
+    making.conversation(world.workspace)  # without a question, so in no bundle
     with CaptureQueriesContext(connection) as queries:
         read_body(get(world, "/audit/evidence.zip", more="x" * 5000))
     entries = LedgerEntry.objects.filter(act=Act.EXPORTED).order_by("pk")
     assert list(entries.values_list("workspace_id", "conversation_id")) == [
-        (world.home.pk, world.conversation.pk),
-        (world.home.pk, other.pk),
+        (world.workspace.pk, world.conversation.pk),
+        (world.workspace.pk, other.pk),
     ]
     assert all(len(entry.text) < 2000 for entry in entries)
     inserts = [query for query in queries if '"store_ledgerentry" ("' in query["sql"]]
@@ -269,7 +269,7 @@ def test_heading_that_a_spreadsheet_would_evaluate_is_escaped(
 def test_export_columns_of_reviewers_with_one_name_are_separate(answered_world: World):
     Workspace.objects.update(reviews_required=2)
     auditor = answered_world.people["auditor"]
-    other = making.person("other", Role.AUDITOR, answered_world.home)
+    other = making.person("other", Role.AUDITOR, answered_world.workspace)
     Person.objects.filter(pk=other.pk).update(first_name="Auditor")
     other.refresh_from_db()
     review(answered_world, auditor, Verdict.WRONG, "No.")
@@ -281,7 +281,7 @@ def test_export_columns_of_reviewers_with_one_name_are_separate(answered_world: 
 def test_export_shows_a_blind_first_review_to_its_reviewer_only(answered_world: World):
     Workspace.objects.update(reviews_required=2)
     auditor = answered_world.people["auditor"]
-    making.person("other", Role.AUDITOR, answered_world.home)
+    making.person("other", Role.AUDITOR, answered_world.workspace)
     answered_world.people["other"] = Person.objects.get(username="other")
     review(answered_world, auditor, Verdict.WRONG, "No.")
     assert read_row(answered_world)["review by Auditor"] == "wrong"
@@ -336,15 +336,17 @@ def test_export_of_several_conversations_is_an_entry_in_each_workspace(
 ):
     world = answered_world
     auditor = world.people["auditor"]
-    Membership.objects.create(person=auditor, workspace=world.other_home, role=Role.AUDITOR)
-    making.question(making.start_run(making.conversation(world.other_home)), text="And there?")
+    Membership.objects.create(person=auditor, workspace=world.other_workspace, role=Role.AUDITOR)
+    making.question(making.start_run(making.conversation(world.other_workspace)), text="And there?")
     read_body(get(world, path, **query))
-    homes: list[int | None] = [world.home.pk] if query else [world.home.pk, world.other_home.pk]
-    homes = [None] if query.get("words") == "Nothing like it" else homes
+    workspace_ids: list[int | None] = (
+        [world.workspace.pk] if query else [world.workspace.pk, world.other_workspace.pk]
+    )
+    workspace_ids = [None] if query.get("words") == "Nothing like it" else workspace_ids
     entries = LedgerEntry.objects.filter(act=Act.EXPORTED, person_id=auditor.pk)
-    assert list(entries.order_by("pk").values_list("workspace_id", flat=True)) == homes
+    assert list(entries.order_by("pk").values_list("workspace_id", flat=True)) == workspace_ids
     page = world.client("rival").get("/audit/ledger").content.decode()
-    assert ('data-act="exported"' in page) is (len(homes) == 2)
+    assert ('data-act="exported"' in page) is (len(workspace_ids) == 2)
 
 
 def test_export_rows_name_the_starter_of_the_turn(answered_world: World):

@@ -28,8 +28,8 @@ from tests.web.world import World
 @pytest.fixture
 def reviewed_world(world: World) -> World:
     """Return a world in which the auditor also reviews the demo."""
-    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
-    Membership.objects.create(person=world.people["auditor"], workspace=home, role=Role.AUDITOR)
+    demo, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    Membership.objects.create(person=world.people["auditor"], workspace=demo, role=Role.AUDITOR)
     making.settle(making.question(world.run), Answered(True), making.decider(world.people["owner"]))
     return world
 
@@ -276,7 +276,7 @@ def test_the_choices_are_values_that_occur(reviewed_world: World):
 
 
 def test_an_auditor_of_one_workspace_sees_nothing_of_another(world: World):
-    foreign = making.conversation(world.other_home, "Private", world.people["rival"])
+    foreign = making.conversation(world.other_workspace, "Private", world.people["rival"])
     making.question(making.start_run(foreign), text="A private question")
     for path in ("/audit", "/audit.csv"):
         text = get(world, path).content.decode()
@@ -320,7 +320,7 @@ def test_row_says_attempt_override_and_who_saw_it(world: World):
 
 
 def test_audit_shows_accounts_of_people_with_one_name(world: World):
-    twins = [making.person(name, Role.RESPONDER, world.home) for name in ("kim", "kim2")]
+    twins = [making.person(name, Role.RESPONDER, world.workspace) for name in ("kim", "kim2")]
     for number, twin in enumerate(twins):
         twin.first_name = "Kim"
         twin.save()
@@ -348,7 +348,7 @@ def test_account_counts_with_a_name_alone_and_is_shown_where_unlisted(world: Wor
 
 @pytest.mark.parametrize("path", ["/audit", "/audit/charts", "/audit/decisions"])
 def test_filter_of_a_conversation_is_a_chip_that_removes_it(world: World, path: str):
-    foreign = making.conversation(world.other_home, "Private", world.people["rival"])
+    foreign = making.conversation(world.other_workspace, "Private", world.people["rival"])
     labels = {
         world.conversation.pk: f"Only: {world.conversation.title}",
         foreign.pk: f"Only: conversation {foreign.pk}",
@@ -364,7 +364,7 @@ def test_filter_of_a_conversation_is_a_chip_that_removes_it(world: World, path: 
 
 def test_question_that_jp_asked_is_seen_in_jp(world: World):
     world.conversation.delete()
-    making.mirrored_conversation(world.home, make_inquiry("call_1.q1"))
+    making.mirrored_conversation(world.workspace, make_inquiry("call_1.q1"))
     client = world.client("auditor")
     page = parse_page(client.get("/audit"))
     assert page.find_one(**{"data-label": "Seen by"}).text == "Asked in jp"
@@ -376,7 +376,7 @@ def test_questions_that_jp_asked_take_no_query_each(world: World):
     client = world.client("auditor")
     counts = set()
     for number in range(3):
-        making.mirrored_conversation(world.home, make_inquiry(f"call_{number}.q1"))
+        making.mirrored_conversation(world.workspace, make_inquiry(f"call_{number}.q1"))
         with CaptureQueriesContext(connection) as captured:
             client.get("/audit")
         counts.add(len(captured))

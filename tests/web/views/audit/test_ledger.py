@@ -100,7 +100,7 @@ def test_content_routes_leave_one_read_entry(
     assert entry.act == (Act.EXPORTED if name in EXPORT_ROUTES else Act.READ)
     is_of_secret = ROUTES[name].key == "suspected_secret_id"
     shown = world.suggestion.conversation_id if is_of_secret else world.conversation.pk
-    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, shown)
+    assert (entry.workspace_id, entry.conversation_id) == (world.workspace.pk, shown)
 
 
 def test_get_routes_are_listed_as_with_or_without_content():
@@ -137,7 +137,10 @@ def test_page_of_an_answer_link_is_one_read_by_its_person(
     read_log.write_reads(gathered_reads)
     entry = LedgerEntry.objects.get(act=Act.READ)
     assert entry.person_id == world.people["responder"].pk
-    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, world.conversation.pk)
+    assert (entry.workspace_id, entry.conversation_id) == (
+        world.workspace.pk,
+        world.conversation.pk,
+    )
     assert json.loads(entry.text)["details"]["view"] == "answer-link"
 
 
@@ -192,7 +195,7 @@ def test_answer_is_one_entry_with_the_hash_of_its_event(world: World):
 
 
 def test_ledger_page_shows_entries_of_audited_workspaces_alone(world: World):
-    making.question(making.start_run(making.conversation(world.other_home)))
+    making.question(making.start_run(making.conversation(world.other_workspace)))
     world.client("owner").post(make_address("question-answer", world), {"answer": "true"})
     sealing.seal_entries()
     auditor = world.client("auditor").get("/audit/ledger").content.decode()
@@ -230,7 +233,9 @@ def test_own_entry_of_a_workspace_that_was_left_links_to_no_page(world: World):
     auditor.post(make_address("question-answer", world), {"answer": "true"})
     link = f'href="/questions/{world.question.pk}"'
     assert link in auditor.get("/audit/ledger").content.decode()
-    Membership.objects.filter(person=world.people["auditor"]).update(workspace=world.other_home)
+    Membership.objects.filter(person=world.people["auditor"]).update(
+        workspace=world.other_workspace
+    )
     page = auditor.get("/audit/ledger").content.decode()
     assert "Question answered" in page.partition("<tbody>")[2]
     assert link not in page
@@ -242,7 +247,7 @@ def test_own_entry_of_a_workspace_that_was_left_links_to_no_page(world: World):
         ("act=role_changed", True),
         ("act=read", False),
         ("since=2999-01-01", False),
-        ("until=2999-01-01&workspace={home}", True),
+        ("until=2999-01-01&workspace={workspace}", True),
         ("workspace={elsewhere}", False),
         ("person={owner}", True),
         ("person={reader}", False),
@@ -251,7 +256,7 @@ def test_own_entry_of_a_workspace_that_was_left_links_to_no_page(world: World):
 def test_ledger_filters_narrow_the_entries(world: World, query: str, is_listed: bool):
     world.client("owner").post(make_address("member-role", world), {"role": "20"})
     people = {name: person.pk for name, person in world.people.items()}
-    query = query.format(home=world.home.pk, elsewhere=world.other_home.pk, **people)
+    query = query.format(workspace=world.workspace.pk, elsewhere=world.other_workspace.pk, **people)
     page = world.client("owner").get(f"/audit/ledger?{query}").content.decode()
     assert ('data-act="role_changed"' in page) is is_listed
 

@@ -110,7 +110,7 @@ def test_changed_response_of_a_policy_shows_in_the_ledger(world: World):
 @pytest.mark.parametrize("note", ["skip", {"by": 7, "approval": "x", "allow": "yes"}, {}])
 def test_foreign_note_of_a_policy_is_shown_without_an_error(world: World, note: Any):
     response = make_element(make_result("a"), metadata={"jpweb": {"permission": note}})
-    conversation = making.mirrored_conversation(world.home, make_call("a", "vault"), response)
+    conversation = making.mirrored_conversation(world.workspace, make_call("a", "vault"), response)
     assert world.client("reader").get(f"/conversations/{conversation.pk}").status_code == 200
 
 

@@ -24,7 +24,7 @@ NONE_STARTED = "No conversation or turn in your workspaces is on record as start
 
 @pytest.mark.parametrize("name", ["Operator", "Former member"])
 def test_reader_without_an_account_has_a_generic_name(world: World, name: str):
-    place = Place(world.home.pk, world.conversation.pk)
+    place = Place(world.workspace.pk, world.conversation.pk)
     actor = OPERATOR if name == "Operator" else Actor.from_person(making.person("gone"))
     record_act(Act.EXPORTED, actor, place, format="jp")
     Person.objects.filter(username="gone").delete()
@@ -38,7 +38,7 @@ def test_readers_behind_the_first_page_are_on_the_next(
     monkeypatch.setattr(listing, "PAGE_ENTRIES", 2)
     for name in ("ann", "bob", "cay", "ann"):
         person = Person.objects.filter(username=name).first() or making.person(name)
-        place = Place(world.home.pk, world.conversation.pk)
+        place = Place(world.workspace.pk, world.conversation.pk)
         record_act(Act.READ, Actor.from_person(person), place, view="conversation")
     client, pages = world.client("owner"), []
     address = "/account/readers"
@@ -71,14 +71,14 @@ def test_person_who_started_a_turn_sees_who_read_its_conversation(
     world: World, gathered_reads: Counter[read_log.ReadRecord]
 ):
     responder = world.people["responder"]
-    conversation = making.conversation(world.home, "Of jp, continued here")
-    making.mirrored_conversation(world.home, ChatRequest("Of jp alone"))
+    conversation = making.conversation(world.workspace, "Of jp, continued here")
+    making.mirrored_conversation(world.workspace, ChatRequest("Of jp alone"))
     making.start_run(conversation, responder)
     client = world.client("responder")
     assert "Nobody else has opened" in client.get("/account/readers").content.decode()
     world.client("reader").get(f"/conversations/{conversation.pk}")
     read_log.write_reads(gathered_reads)
-    record_act(Act.EXPORTED, OPERATOR, Place(world.home.pk), file="questions.csv")
+    record_act(Act.EXPORTED, OPERATOR, Place(world.workspace.pk), file="questions.csv")
     page = client.get("/account/readers").content.decode()
     assert re.findall(r'data-label="Person"[^>]*>([^<]*)<', page) == ["Reader", "Operator"]
     assert f'href="/conversations/{conversation.pk}"' in page
@@ -86,7 +86,7 @@ def test_person_who_started_a_turn_sees_who_read_its_conversation(
 
 
 def test_auditor_gets_the_ledger_of_each_read_conversation(world: World):
-    place = Place(world.home.pk, world.conversation.pk)
+    place = Place(world.workspace.pk, world.conversation.pk)
     record_act(Act.EXPORTED, OPERATOR, place, format="jp")
     page = world.client("owner").get("/account/readers").content.decode()
     assert f'href="/audit/ledger?conversation={world.conversation.pk}"' in page

@@ -150,7 +150,7 @@ PIN = 471199
 def numbers(world: World) -> Conversation:
     """Return a conversation with a pin as a number in a call, a question, its answer and data."""
     conversation = making.mirrored_conversation(
-        world.home,
+        world.workspace,
         ChatRequest("Open the vault"),
         ToolCallRequest("c", "vault", {"pin": PIN, "tries": 3}),
         make_inquiry("c.pin.1", "Which?", type=Select((Option(PIN), Option(2)))),

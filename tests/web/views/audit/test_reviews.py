@@ -26,8 +26,8 @@ class Desk:
 
     def __init__(self, world: World, count: int = 1) -> None:
         self.world = world
-        self.ada = making.person("ada", Role.AUDITOR, world.home)
-        self.ben = making.person("ben", Role.AUDITOR, world.home)
+        self.ada = making.person("ada", Role.AUDITOR, world.workspace)
+        self.ben = making.person("ben", Role.AUDITOR, world.workspace)
         making.settle(world.question, making.ANSWER, making.decider(world.people["owner"]))
         decider = making.decider(world.people["responder"])
         self.rows = [
@@ -173,7 +173,7 @@ def test_owner_who_decides_is_not_offered_to_escalate(desk: Desk):
     client, page = start(desk.ada, desk.path)
     assert 'value="escalate"' in page
     follow(client, f"{desk.path}/review", fill(page, "escalate", "Look"))
-    owner, page = start(making.person("olga", Role.OWNER, desk.world.home), desk.path)
+    owner, page = start(making.person("olga", Role.OWNER, desk.world.workspace), desk.path)
     assert re.findall('name="verdict" value="([a-z]+)"', page) == ["fine", "questionable", "wrong"]
     assert "<kbd>3</kbd> choose" in page
     response = owner.post(f"{desk.path}/review", fill(page, "escalate", "Mine"))
@@ -184,8 +184,8 @@ def test_owner_who_decides_is_not_offered_to_escalate(desk: Desk):
 
 
 def test_second_reviewer_sees_nothing_of_the_first_review(desk: Desk):
-    desk.world.home.reviews_required = 2
-    desk.world.home.save()
+    desk.world.workspace.reviews_required = 2
+    desk.world.workspace.save()
     client, page = start(desk.ada, desk.path)
     assert "2 reviews needed" in page
     follow(client, f"{desk.path}/review", fill(page, "escalate", "My secret thought"))
@@ -267,11 +267,11 @@ def test_assignment_to_an_unknown_choice_keeps_the_assignee(desk: Desk, data: di
 
 
 def test_owner_chooses_how_many_reviews_are_needed(world: World):
-    client, path = world.client("owner"), f"/workspaces/{world.home.pk}"
+    client, path = world.client("owner"), f"/workspaces/{world.workspace.pk}"
     _, page = follow(client, f"{path}/reviews", {"reviews_required": "2"})
     assert "Saved. Each question of Garden now needs two reviews by different people." in page
-    world.home.refresh_from_db()
-    assert world.home.reviews_required == 2
+    world.workspace.refresh_from_db()
+    assert world.workspace.reviews_required == 2
     _, page = follow(client, f"{path}/reviews", {"reviews_required": "3"})
     assert "Choose one of the options." in page
 
@@ -329,8 +329,8 @@ def test_audit_table_and_queue_say_who_reviews_what_and_how_far(world: World):
 
 
 def test_queue_says_whose_review_is_missing(world: World):
-    world.home.reviews_required = 2
-    world.home.save()
+    world.workspace.reviews_required = 2
+    world.workspace.save()
     desk = Desk(world)
     client, page = start(desk.ada, desk.path)
     follow(client, f"{desk.path}/review", fill(page, "fine"))
@@ -378,8 +378,8 @@ def test_home_names_the_reviews_that_wait_for_the_person(desk: Desk):
 
 
 def test_first_of_two_reviews_shows_when_its_escalation_reaches_owners(desk: Desk):
-    desk.world.home.reviews_required = 2
-    desk.world.home.save()
+    desk.world.workspace.reviews_required = 2
+    desk.world.workspace.save()
     client, page = start(desk.ada, desk.path)
     follow(client, f"{desk.path}/review", fill(page, "escalate", "Look at this."))
     text = "Your escalation reaches the owners once the second review is in."

@@ -30,7 +30,7 @@ MARKER = "[masked AWS Access Key, "
 def conversation(world: World) -> Conversation:
     """Return a conversation with the secret in each kind of event, searched and indexed."""
     conversation = making.mirrored_conversation(
-        world.home,
+        world.workspace,
         ChatRequest(f"Log in with {SECRET}, please"),
         ToolCallRequest("c", "vault", {"path": f"a {SECRET} b"}),
         make_inquiry("c.apply.1", f"Use {SECRET} now?"),
@@ -93,7 +93,7 @@ def test_suspected_secret_is_masked_on_all_pages(
 @pytest.mark.parametrize("act", ["mask", "redact"])
 def test_open_page_is_sent_its_window_and_outline_without_the_secret(world: World, act: str):
     conversation = making.mirrored_conversation(
-        world.home, ChatRequest(f"Log in with {SECRET}, please")
+        world.workspace, ChatRequest(f"Log in with {SECRET}, please")
     )
     page = RenderedState(entry_count=conversation.entry_count, revision=conversation.revision)
     if act == "mask":

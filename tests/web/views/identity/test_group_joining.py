@@ -120,7 +120,7 @@ def test_session_that_anothers_link_led_to_cannot_join(
 ):
     """The owner would accept for the person otherwise, by a link that they made for them."""
     reader, client = world.people["reader"], Client()
-    link = accounts.issue_link(reader, maker=making.person("olga", Role.OWNER, world.home))
+    link = accounts.issue_link(reader, maker=making.person("olga", Role.OWNER, world.workspace))
     client.post("/sign-in", {"code": link})
     page = client.get("/account").content.decode()
     assert "Join where you signed in without such a link, or accept an invitation here" in page
@@ -138,12 +138,12 @@ def test_invitation_in_a_session_by_anothers_link_proves_nothing(
 ):
     """The link's maker may be in it, invite by a second account, and consent in their place."""
     reader, client = world.people["reader"], Client()
-    olga = making.person("olga", Role.OWNER, world.home)
+    olga = making.person("olga", Role.OWNER, world.workspace)
     elsewhere = making.workspace("Elsewhere")
     accounts.make_owner(olga, elsewhere)
     invitation = {
         "olga": (elsewhere, olga),
-        "rival": (world.other_home, world.people["rival"]),
+        "rival": (world.other_workspace, world.people["rival"]),
     }[inviter]
     client.post("/sign-in", {"code": accounts.issue_link(reader, maker=olga)})
     token = invitations.create_invitation(invitation[0], "New", Role.READER, invitation[1])
@@ -160,7 +160,7 @@ def test_invitation_by_the_maker_of_the_link_keeps_the_own_sign_in(
     owner, reader = world.people["owner"], world.people["reader"]
     own_client, olgas_client, client = Client(), Client(), Client()
     own_client.post("/sign-in", {"code": accounts.issue_link(reader)})
-    olga = making.person("olga", Role.OWNER, world.home)
+    olga = making.person("olga", Role.OWNER, world.workspace)
     olgas_client.post("/sign-in", {"code": accounts.issue_link(reader, maker=olga)})
     client.post("/sign-in", {"code": accounts.issue_link(reader, maker=owner)})
     page = parse_page(client.get("/account")).text
@@ -177,7 +177,7 @@ def test_invitation_by_the_maker_of_the_link_keeps_the_own_sign_in(
 
 def test_joining_ends_the_sign_ins_that_others_made(world: World, group: Group):
     reader, others_client = world.people["reader"], Client()
-    link = accounts.issue_link(reader, maker=making.person("olga", Role.OWNER, world.home))
+    link = accounts.issue_link(reader, maker=making.person("olga", Role.OWNER, world.workspace))
     others_client.post("/sign-in", {"code": link})
     assert others_client.get("/").status_code == 200
     own_client = world.client("reader")

@@ -32,7 +32,7 @@ def phone() -> Authenticator:
 def bob(world: World, phone: Authenticator) -> Person:
     """A person whose invitation the inviter took themselves, to add a passkey."""
     client = at_domain(Client())
-    take_invitation(client, invite(world.home, world.people["owner"]))
+    take_invitation(client, invite(world.workspace, world.people["owner"]))
     add_passkey(client, phone, "Olga's phone")
     return Person.objects.get(first_name="Bob")
 
@@ -56,8 +56,8 @@ def test_passkey_of_the_inviter_ends_when_the_person_joins_another(
 ):
     """The owner took the invitation of their own, and later sent the person a link."""
     client = open_link(bob, world.people["owner"])
-    response = take_invitation(client, invite(world.other_home, world.people["rival"]))
-    assert accounts.get_role(bob.pk, world.other_home.pk) == Role.READER
+    response = take_invitation(client, invite(world.other_workspace, world.people["rival"]))
+    assert accounts.get_role(bob.pk, world.other_workspace.pk) == Role.READER
     assert "Removed from your account: “Olga's phone”." in parse_page(response).text
     assert list_names() == []
     assert sign_in(at_domain(Client()), phone).status_code == 403
@@ -71,7 +71,7 @@ def test_page_preselects_credentials_used_in_this_session(
     client = at_domain(Client())
     sign_in(client, tablet)
     add_passkey(client, laptop, "Laptop")
-    token = invite(world.other_home, world.people["rival"])
+    token = invite(world.other_workspace, world.people["rival"])
     offer = parse_page(client.post("/join", {"code": token}))
     boxes = offer.find_all(name="keep")
     assert ["checked" in box for box in boxes] == [False, True, True]
@@ -83,8 +83,8 @@ def test_page_preselects_credentials_used_in_this_session(
 
 def test_refused_offer_keeps_the_ticks_of_the_person(world: World, bob: Person):
     client = open_link(bob)
-    token = invite(world.other_home, world.people["rival"])
-    making.person("b0b", Role.READER, world.other_home)
+    token = invite(world.other_workspace, world.people["rival"])
+    making.person("b0b", Role.READER, world.other_workspace)
     key = f"passkey:{Passkey.objects.get().pk}"
     for ticks, is_kept in (([key], True), ([], False)):
         response = client.post("/join", {"code": token, "do": "join", "keep": ticks})
@@ -99,7 +99,7 @@ def test_identity_that_is_not_kept_ends(
     caplog.set_level(logging.INFO, "jpweb.security")
     identities.connect_identity(bob, PROVEN, is_own=True)
     keys = [credential.key for credential in identities.list_credentials(bob.pk)]
-    token = invite(world.other_home, world.people["rival"])
+    token = invite(world.other_workspace, world.people["rival"])
     page = open_link(bob).post("/join", {"code": token, "do": "join", "keep": keys[:1]})
     assert page["Location"] == "/"
     assert (list_names(), Identity.objects.count()) == (["Olga's phone"], 0)
@@ -108,7 +108,7 @@ def test_identity_that_is_not_kept_ends(
 
 def test_credentials_added_by_anothers_link_cannot_be_kept(world: World, bob: Person):
     Passkey.objects.update(is_own=False)
-    token = invite(world.other_home, world.people["rival"])
+    token = invite(world.other_workspace, world.people["rival"])
     client = open_link(bob)
     offer = parse_page(client.post("/join", {"code": token}))
     assert not offer.find_all(name="keep")

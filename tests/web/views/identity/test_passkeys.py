@@ -177,7 +177,7 @@ def test_passkey_added_by_anothers_link_ends_on_joining_elsewhere(world: World):
         add_passkey(client, authenticator)
     assert list(Passkey.objects.values_list("is_own", flat=True).order_by("pk")) == [False, True]
     rival = world.people["rival"]
-    token = invitations.create_invitation(world.other_home, "New", Role.READER, rival)
+    token = invitations.create_invitation(world.other_workspace, "New", Role.READER, rival)
     take_invitation(client, token)
     assert Passkey.objects.get().is_own
     client = make_client()
@@ -201,7 +201,7 @@ def test_session_by_a_passkey_of_anothers_link_ends_on_joining(
     link = SignInLink.objects.get(used_at=None)
     assert world.join_elsewhere("reader") == ([key_hash] if is_ended else [])
     assert SignInLink.objects.filter(pk=link.pk).exists() is not is_ended
-    page = f"/conversations/{making.conversation(world.other_home).pk}"
+    page = f"/conversations/{making.conversation(world.other_workspace).pk}"
     assert client.get(page).status_code == (302 if is_ended else 200)
     assert signed_in(person).get(page).status_code == 200
     assert not Passkey.objects.exists()

@@ -171,7 +171,7 @@ def test_five_wrong_codes_lock_longer_each_time_also_for_a_right_one(
         assert f"Try again after {until_text} UTC" in texts[-1]
         assert "Too many wrong codes" in find_problem(enter(client, app.code))
         assert not parse_page(client.get(CODE_PAGE)).find_all(name="code")
-        people_page = world.client("owner").get(f"/workspaces/{world.home.pk}/people")
+        people_page = world.client("owner").get(f"/workspaces/{world.workspace.pk}/people")
         assert f"locked until {until_text}" in parse_page(people_page).text
         app.wait(minutes=minutes - 1)
         assert SecondFactor.objects.get().is_locked
@@ -180,7 +180,7 @@ def test_five_wrong_codes_lock_longer_each_time_also_for_a_right_one(
         rate_limits.REFUSED_LINK_LIMIT.clear()
     assert count_acts(Act.SECOND_FACTOR_LOCKED) == [9]
     assert "second factor refused" in caplog.text
-    people_page = world.client("owner").get(f"/workspaces/{world.home.pk}/people")
+    people_page = world.client("owner").get(f"/workspaces/{world.workspace.pk}/people")
     assert "locked until" not in parse_page(people_page).text
     assert enter(client, app.code)["Location"] == "/"
     assert SecondFactor.objects.get().lock_count == 0

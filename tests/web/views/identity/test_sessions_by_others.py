@@ -23,7 +23,7 @@ OWN_SIGN_IN_HINT = "ask the operator to run jpweb sign_in_link"
 @pytest.fixture
 def olga(world: World) -> Person:
     """An owner who makes links for the others; ``rival`` is her second account."""
-    return making.person("olga", Role.OWNER, world.home)
+    return making.person("olga", Role.OWNER, world.workspace)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def client(world: World, olga: Person) -> Client:
 def join_elsewhere(world: World, client: Client) -> str:
     """Take an invitation by the second account; return the text of the page that follows."""
     rival = world.people["rival"]
-    token = invitations.create_invitation(world.other_home, "New", Role.READER, rival)
+    token = invitations.create_invitation(world.other_workspace, "New", Role.READER, rival)
     return parse_page(take_invitation(client, token)).text
 
 

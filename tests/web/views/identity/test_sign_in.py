@@ -28,7 +28,7 @@ def use(client: Client, code_text: str, path: str = "/sign-in", **fields: str) -
 
 
 def invitation(world: World, name: str = "Eve", role: Role = Role.READER) -> str:
-    return invitations.create_invitation(world.home, name, role, world.people["owner"])
+    return invitations.create_invitation(world.workspace, name, role, world.people["owner"])
 
 
 @pytest.mark.parametrize("before", ["", " ", "http://testserver/sign-in#"])
@@ -68,7 +68,7 @@ def test_sign_in_with_a_link_of_another_person_changes_who_one_is(world: World):
     before = SignIn.objects.get().pk
     use(client, code(world))
     assert "Reader" in parse_page(client.get("/")).text
-    assert client.get(f"/workspaces/{world.home.pk}/people").status_code == 403
+    assert client.get(f"/workspaces/{world.workspace.pk}/people").status_code == 403
     assert not SignIn.objects.filter(pk=before).exists()
 
 
@@ -232,7 +232,9 @@ def test_an_invitation_is_shown_before_it_is_taken(world: World):
     assert "join with a new account" in page.text
     page = parse_page(use(world.client("rival"), token, "/join"))
     assert "You join as Rival" in page.text
-    assert not Membership.objects.filter(workspace=world.home, person__username="rival").exists()
+    assert not Membership.objects.filter(
+        workspace=world.workspace, person__username="rival"
+    ).exists()
 
 
 def test_taking_an_invitation_keeps_this_sign_in_and_ends_others(world: World):
@@ -253,11 +255,11 @@ def test_invitation_taken_by_a_member_is_refused(world: World):
 
 def test_a_sign_in_by_an_owners_link_ends_when_its_person_joins_elsewhere(world: World):
     """Seen: the owner of A kept a link of Bob's, B invited Bob, and the link read in B."""
-    rival, home = world.people["rival"], world.other_home
+    rival, workspace = world.people["rival"], world.other_workspace
     bob = Client()
-    token = invitations.create_invitation(home, "Bob", Role.READER, rival)
+    token = invitations.create_invitation(workspace, "Bob", Role.READER, rival)
     use(bob, token, "/join", do="join")
-    membership = Membership.objects.get(workspace=home, person__first_name="Bob")
+    membership = Membership.objects.get(workspace=workspace, person__first_name="Bob")
     page = world.client("rival").post(f"/memberships/{membership.pk}/link")
     owner_link = parse_page(page).find_one(**{"data-link": ""}).text
     page = world.client("rival").post(f"/memberships/{membership.pk}/link")
@@ -272,8 +274,8 @@ def test_a_sign_in_by_an_owners_link_ends_when_its_person_joins_elsewhere(world:
 
 
 def test_link_from_an_owners_sign_in_ends_when_a_group_admits_the_person(world: World):
-    owner, bob = world.people["owner"], making.person("bob", Role.READER, world.other_home)
-    Membership.objects.create(person=owner, workspace=world.other_home, role=Role.OWNER)
+    owner, bob = world.people["owner"], making.person("bob", Role.READER, world.other_workspace)
+    Membership.objects.create(person=owner, workspace=world.other_workspace, role=Role.OWNER)
     by_rival, by_own_link = Client(), Client()
     use(by_rival, accounts.issue_link(bob, maker=world.people["rival"]))
     own_link = parse_page(by_rival.post("/account/link")).find_one(**{"data-link": ""}).text
@@ -282,7 +284,7 @@ def test_link_from_an_owners_sign_in_ends_when_a_group_admits_the_person(world: 
     group = groups.create_group("Night shift", owner)
     group_members.add_person(group, bob, Actor.from_person(owner))
     group_members.accept_group(group.members.get(), bob)
-    groups.give_role(group, world.home, Role.READER, Actor.from_person(owner))
+    groups.give_role(group, world.workspace, Role.READER, Actor.from_person(owner))
     for client in (by_rival, by_own_link):
         assert client.get("/")["Location"].startswith("/sign-in")
 
@@ -314,7 +316,7 @@ def test_security_events_are_logged_without_codes(world: World, caplog: pytest.L
     caplog.set_level(logging.INFO, "jpweb.security")
     owner = world.client("owner")
     members = f"/memberships/{world.member('reader').pk}"
-    people = f"/workspaces/{world.home.pk}/people"
+    people = f"/workspaces/{world.workspace.pk}/people"
     pages = [owner.post(path) for path in (f"{members}/link", "/account/link")]
     pages.append(owner.post(f"{people}/invite", {"name": "Eve", "role": "10"}))
     links = [parse_page(page).find_one(**{"data-link": ""}).text for page in pages]
@@ -324,7 +326,7 @@ def test_security_events_are_logged_without_codes(world: World, caplog: pytest.L
     use(Client(), "guessed-code")
     use(Client(), "guessed-code", "/join")
     reader.get(people)
-    reader.get(f"/workspaces/{world.other_home.pk}/tools")
+    reader.get(f"/workspaces/{world.other_workspace.pk}/tools")
     owner.post(f"{members}/role", {"role": "20"})
     owner.post(f"{members}/remove")
     reader.post("/sign-out")

@@ -97,15 +97,15 @@ def test_invitation_by_verified_address_makes_an_account_once(
     world: World, provider: Provider, is_verified: Any
 ):
     provider.set_claims("ada", email=EMAIL.upper(), email_verified=is_verified)
-    invitations.create_invitation(world.home, EMAIL, Role.AUDITOR, world.people["owner"])
+    invitations.create_invitation(world.workspace, EMAIL, Role.AUDITOR, world.people["owner"])
     for _ in range(2):
         client = Client()
         assert provider.sign_on(client, "ada")["Location"] == "/"
         assert EMAIL in parse_page(client.get("/account")).text
     identity = Identity.objects.get()
-    assert accounts.get_roles(identity.person_id) == {world.home.pk: Role.AUDITOR}
+    assert accounts.get_roles(identity.person_id) == {world.workspace.pk: Role.AUDITOR}
     assert identity.is_own
-    assert not list(invitations.list_pending(world.home.pk))
+    assert not list(invitations.list_pending(world.workspace.pk))
 
 
 @pytest.mark.parametrize("claims", [{"email_verified": False}, {}, {"email_verified": "maybe"}])
@@ -113,7 +113,7 @@ def test_unverified_address_accepts_no_invitation(
     world: World, provider: Provider, claims: dict[str, Any]
 ):
     provider.set_claims("ada", email=EMAIL, **claims)
-    invitations.create_invitation(world.home, EMAIL, Role.READER, world.people["owner"])
+    invitations.create_invitation(world.workspace, EMAIL, Role.READER, world.people["owner"])
     response = provider.sign_on(Client(), "ada")
     assert response.status_code == 403
     assert "no verified email address" in parse_page(response).text
@@ -225,7 +225,7 @@ def test_connecting_ends_with_the_person_who_began_it(
 def test_deactivated_person_stays_outside(world: World, provider: Provider):
     connect(world, provider)
     Person.objects.filter(pk=world.people["reader"].pk).update(is_active=False)
-    invitations.create_invitation(world.home, EMAIL, Role.READER, world.people["owner"])
+    invitations.create_invitation(world.workspace, EMAIL, Role.READER, world.people["owner"])
     response = provider.sign_on(Client(), "ada")
     assert response.status_code == 403
     assert list_details(Act.SIGNED_IN) == []
@@ -251,9 +251,11 @@ def test_identity_connected_by_another_persons_link_ends_with_a_new_role(
     client.post("/sign-in", {"code": accounts.issue_link(eve, maker=rival)})
     provider.sign_on(client, "ada", CONNECT)
     assert not Identity.objects.get(person=eve).is_own
-    token = invitations.create_invitation(world.home, "Eve", Role.READER, world.people["owner"])
+    token = invitations.create_invitation(
+        world.workspace, "Eve", Role.READER, world.people["owner"]
+    )
     client.post("/join", {"code": token, "do": "join"})
-    assert Membership.objects.filter(person=eve, workspace=world.home).exists()
+    assert Membership.objects.filter(person=eve, workspace=world.workspace).exists()
     assert not Identity.objects.exists()
     provider.sign_on(client, "ada", CONNECT)
     assert not Identity.objects.get(person=eve).is_own

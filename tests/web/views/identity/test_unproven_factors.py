@@ -49,7 +49,7 @@ def test_factor_that_anothers_link_led_to_ends_on_joining(
     set_up(open_link(ada, world.people["owner"]) if is_by_owner else client, ada)
     assert second_factors.find_factor(ada.pk)
     token = invitations.create_invitation(
-        world.other_home, "New", Role.READER, world.people["rival"]
+        world.other_workspace, "New", Role.READER, world.people["rival"]
     )
     offer = parse_page(client.post("/join", {"code": token})).text
     assert ("Joining turns your second factor off" in offer) is is_by_owner

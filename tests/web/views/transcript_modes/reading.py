@@ -13,7 +13,7 @@ from tests.web.world import World, signed_in
 
 def mirror_conversation(world: World, *kinds: Any) -> Conversation:
     """Return a mirrored conversation of these, in the workspace of everybody in ``world``."""
-    return making.mirrored_conversation(world.home, *kinds)
+    return making.mirrored_conversation(world.workspace, *kinds)
 
 
 def open_view(world: World, conversation: Conversation, view: str, query: str = "") -> str:

@@ -87,10 +87,10 @@ def test_parameters_that_people_need_not_see_are_named_alone(world: World):
 
 @pytest.mark.skipif(not REAL.is_dir(), reason=f"no real workspace at {REAL}")
 def test_configuration_view_of_real_conversations_has_model_and_tools(world: World):
-    Workspace.objects.filter(pk=world.home.pk).update(root=str(REAL.resolve()))
+    Workspace.objects.filter(pk=world.workspace.pk).update(root=str(REAL.resolve()))
     mirror.mirror_workspace(REAL)
     seen = {}
-    for conversation in Conversation.objects.filter(workspace=world.home, source__gt=""):
+    for conversation in Conversation.objects.filter(workspace=world.workspace, source__gt=""):
         page = open_view(world, conversation, "configuration")
         (model,) = re.findall(r'data-model="([^"]*)"', page)
         prompt_count, tool_count = len(list_prompt_parts(page)), page.count("<tr data-tool=")

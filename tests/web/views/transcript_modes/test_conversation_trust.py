@@ -24,7 +24,7 @@ def store_tool(command: str) -> ConfigDelta:
 
 
 def start_conversation(world: World, command: str = "run mine") -> Conversation:
-    conversation: Conversation = making.conversation(world.home)
+    conversation: Conversation = making.conversation(world.workspace)
     journal.append_events(conversation.pk, [making.event(store_tool(command))])
     conversation.refresh_from_db()
     return conversation
@@ -63,9 +63,9 @@ def test_conversation_trust_applies_to_that_conversation_only(world: World):
     assert [offers_tool(each) for each in (conversation, other)] == [True, False]
     assert list_items(open_page(world, conversation)) == []
     assert list_items(open_page(world, conversation), "trusted") == [item]
-    assert load_workspace_config(world.home).trust_statuses == ()
+    assert load_workspace_config(world.workspace).trust_statuses == ()
     entry = LedgerEntry.objects.filter(act="trust_given").latest("pk")
-    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, conversation.pk)
+    assert (entry.workspace_id, entry.conversation_id) == (world.workspace.pk, conversation.pk)
 
 
 def test_trust_of_a_conversation_is_withdrawn_on_its_page(world: World):

@@ -94,7 +94,7 @@ FAR_IN = [("raw", "?from=1500"), ("compacted", "?from=1500"), ("thread", "?turn=
 def test_a_conversation_of_every_kind_is_shown_at_both_ends(
     world: World, view: str, far_query: str
 ):
-    conversation = synthetic.import_conversation(world.home, 2000)
+    conversation = synthetic.import_conversation(world.workspace, 2000)
     for query in ("", far_query):
         page = open_view(world, conversation, view, query)
         assert 10_000 < len(page.encode()) < MOST

@@ -168,7 +168,7 @@ def test_add_workspace_in_a_session_made_by_another_is_denied(world: World, gard
 
 
 def test_add_workspace_by_a_passkey_of_anothers_link_is_denied(world: World, garden: Path):
-    co_owner = making.person("olga", Role.OWNER, world.home)
+    co_owner = making.person("olga", Role.OWNER, world.workspace)
     authenticator, client = Authenticator(), at_domain(Client())
     client.post("/sign-in", {"code": accounts.issue_link(world.people["owner"], co_owner)})
     add_passkey(client, authenticator)
@@ -240,13 +240,15 @@ def test_settings_show_that_reading_stopped_and_when_it_continues(owner: Client,
 
 
 def test_settings_give_the_reason_of_a_failure_to_owners_alone(world: World, garden: Path):
-    Workspace.objects.filter(pk=world.home.pk).update(root=str(garden))
+    Workspace.objects.filter(pk=world.workspace.pk).update(root=str(garden))
     pass_progress.record_end(garden, PassCounter(), f"{garden} is on fire", ["a: refused"])
-    for path in ("/settings", f"/workspaces/{world.home.pk}/files"):
-        text, is_live = read_files(world.client("owner"), world.home, path)
+    for path in ("/settings", f"/workspaces/{world.workspace.pk}/files"):
+        text, is_live = read_files(world.client("owner"), world.workspace, path)
         assert text.startswith(f"Reading failed. {garden} is on fire. Fix this on the server")
         assert text.endswith("1 note about its filesa: refused")
         assert is_live
-        text, is_live = read_files(world.client("reader"), world.home, path)
+        text, is_live = read_files(world.client("reader"), world.workspace, path)
         assert text == "Reading failed. An owner of Garden sees the reason here."
-    assert "is on fire" in world.client("owner").get(f"/workspaces/{world.home.pk}/people").text
+    assert (
+        "is on fire" in world.client("owner").get(f"/workspaces/{world.workspace.pk}/people").text
+    )

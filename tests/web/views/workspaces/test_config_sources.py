@@ -20,11 +20,11 @@ def test_tools_page_names_config_sources_and_untrusted_commands(
         folder.mkdir(parents=True)
         table = f'[conversation.tools.mine]\nsource = "local"\n{text}\n'
         (folder / "config.toml").write_text(table)
-    world.home.root = str(root)
-    world.home.save()
+    world.workspace.root = str(root)
+    world.workspace.save()
     monkeypatch.setenv("JP_GLOBAL_CONFIG_DIR", str(own))
     monkeypatch.setenv("JP_CFG_ASSISTANT_MODEL_ID", "openai/other")
-    html_page = parse_page(world.client("owner").get(f"/workspaces/{world.home.pk}/tools"))
+    html_page = parse_page(world.client("owner").get(f"/workspaces/{world.workspace.pk}/tools"))
     text = html_page.find_one(**{"data-sources": ""}).text
     assert text.startswith("3 sources, and the overrides saved here")
     names = ("user-global/config.toml", ".jp/config.toml", "JP_CFG_ASSISTANT_MODEL_ID")

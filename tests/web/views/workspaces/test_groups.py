@@ -26,19 +26,19 @@ def test_owner_makes_a_group_and_gives_it_a_role(world: World):
     reader = world.people["reader"]
     post(world, f"/groups/{group.pk}/add", person=reader.pk)
     page = post(
-        world, f"/workspaces/{world.home.pk}/groups/choose", group=group.pk, role=Role.AUDITOR
+        world, f"/workspaces/{world.workspace.pk}/groups/choose", group=group.pk, role=Role.AUDITOR
     )
     notice = "Everyone in Night shift now has at least the role Auditor in Garden."
     assert notice in parse_page(page).text
-    assert accounts.get_role(reader.pk, world.home.pk) == Role.AUDITOR
-    people = parse_page(world.client("owner").get(f"/workspaces/{world.home.pk}/people"))
+    assert accounts.get_role(reader.pk, world.workspace.pk) == Role.AUDITOR
+    people = parse_page(world.client("owner").get(f"/workspaces/{world.workspace.pk}/people"))
     assert "Night shift as Auditor" in people.text
-    post(world, f"/workspaces/{world.home.pk}/groups/choose", group=group.pk, role="")
-    assert accounts.get_role(reader.pk, world.home.pk) == Role.READER
+    post(world, f"/workspaces/{world.workspace.pk}/groups/choose", group=group.pk, role="")
+    assert accounts.get_role(reader.pk, world.workspace.pk) == Role.READER
 
 
 def test_pages_of_groups_lead_to_the_changes_of_roles(world: World):
-    path, client = f"/workspaces/{world.home.pk}/groups/choose", world.client("owner")
+    path, client = f"/workspaces/{world.workspace.pk}/groups/choose", world.client("owner")
     post(world, path, group=world.group.pk, role=Role.RESPONDER)
     for address in ("/groups", f"/groups/{world.group.pk}"):
         page = parse_page(client.get(address))
@@ -57,30 +57,30 @@ def test_person_of_no_workspace_of_the_owner_cannot_be_added(world: World):
 def test_owner_of_another_workspace_cannot_use_the_group(world: World):
     """A group's key, sent with a workspace of one's own, would let its people in."""
     group = world.group
-    path = f"/workspaces/{world.other_home.pk}/groups/choose"
+    path = f"/workspaces/{world.other_workspace.pk}/groups/choose"
     page = world.client("rival").post(path, {"group": group.pk, "role": "10"}, follow=True)
     assert "you don&#x27;t own all of its workspaces" in page.content.decode()
-    assert not group.roles.filter(workspace=world.other_home).exists()
+    assert not group.roles.filter(workspace=world.other_workspace).exists()
 
 
 def test_owner_takes_a_group_out_that_others_manage(world: World):
     group = world.group
-    group.roles.create(workspace=world.other_home, role=Role.READER)
+    group.roles.create(workspace=world.other_workspace, role=Role.READER)
     client = world.client("owner")
     assert client.get(f"/groups/{group.pk}").status_code == 404
-    client.post(f"/workspaces/{world.home.pk}/groups/take", {"group": group.pk})
-    assert [given.workspace for given in group.roles.all()] == [world.other_home]
+    client.post(f"/workspaces/{world.workspace.pk}/groups/take", {"group": group.pk})
+    assert [given.workspace for given in group.roles.all()] == [world.other_workspace]
 
 
 def test_removal_of_a_group_asks_and_says_how_many_it_affects(world: World):
-    group, path = world.group, f"/workspaces/{world.home.pk}/people"
-    action = f"/workspaces/{world.home.pk}/groups/take"
+    group, path = world.group, f"/workspaces/{world.workspace.pk}/people"
+    action = f"/workspaces/{world.workspace.pk}/groups/take"
     form = parse_page(world.client("owner").get(path)).find_one(action=action)
     assert "Remove the group Night shift from Garden? No one's role changes." in form.text
     owner = Actor.from_person(world.people["owner"])
     for name in ("reader", "responder", "owner"):
         group_members.add_person(group, world.people[name], owner)
-    groups.give_role(group, world.home, Role.AUDITOR, owner)
+    groups.give_role(group, world.workspace, Role.AUDITOR, owner)
     form = parse_page(world.client("owner").get(path)).find_one(action=action)
     assert "2 people lose the role that it gives them." in form.text
     (confirmation,) = [tag for tag in form.parents if tag.get("class") == "confirmation"]
@@ -93,25 +93,25 @@ def test_change_of_a_group_that_got_a_role_elsewhere_meanwhile_is_refused(
 ):
     """The owner's right to it is checked before the other owner's role for it is there."""
     group, reader = world.group, world.people["reader"]
-    candidate = making.person("ada", Role.READER, world.home)
+    candidate = making.person("ada", Role.READER, world.workspace)
     group.members.create(person=reader)
     get_managed = groups.get_managed
 
     def get_managed_before_the_role(group_id: int, owner_id: int) -> Any:
         summary = get_managed(group_id, owner_id)
-        group.roles.get_or_create(workspace=world.other_home, role=Role.READER)
+        group.roles.get_or_create(workspace=world.other_workspace, role=Role.READER)
         return summary
 
     monkeypatch.setattr(groups, "get_managed", get_managed_before_the_role)
     data = {"person": reader.pk if action == "remove" else candidate.pk}
     path = f"/groups/{group.pk}/{action}"
     if action == "choose":
-        path = f"/workspaces/{world.home.pk}/groups/choose"
+        path = f"/workspaces/{world.workspace.pk}/groups/choose"
         data = {"group": group.pk, "role": Role.OWNER}
     page = parse_page(post(world, path, **data))
     assert "or has a role in a workspace that you don't own" in page.text
     assert [member.person for member in group.members.all()] == [reader]
-    assert accounts.get_role(candidate.pk, world.other_home.pk) is None
+    assert accounts.get_role(candidate.pk, world.other_workspace.pk) is None
 
 
 def test_name_of_a_second_group_must_differ(world: World):
@@ -125,9 +125,9 @@ def test_member_by_a_group_is_marked_and_says_how_to_be_removed(world: World):
     group = world.group
     person = making.person("ada")
     group.members.create(person=person, accepted_at=clock.now())
-    Membership.objects.create(person=person, workspace=world.home, role=Role.READER)
+    Membership.objects.create(person=person, workspace=world.workspace, role=Role.READER)
     client = world.client("owner")
-    path = f"/workspaces/{world.home.pk}/people"
+    path = f"/workspaces/{world.workspace.pk}/people"
     assert "Ada by group" in parse_page(client.get(path)).text
     member = Membership.objects.get(person=person)
     page = client.post(f"/memberships/{member.pk}/remove", follow=True)
@@ -139,11 +139,11 @@ def test_owner_who_ceases_to_be_one_with_a_group_lands_on_the_settings(world: Wo
     group, person = world.group, making.person("ada")
     group.members.create(person=person, accepted_at=clock.now())
     group.roles.update(role=Role.OWNER)
-    Membership.objects.create(person=person, workspace=world.home, role=Role.OWNER)
+    Membership.objects.create(person=person, workspace=world.workspace, role=Role.OWNER)
     data: dict[str, Any] = {"person": person.pk, "group": group.pk, "role": ""}
     path = f"/groups/{group.pk}/{action}"
     if action in ("choose", "take"):
-        path = f"/workspaces/{world.home.pk}/groups/{action}"
+        path = f"/workspaces/{world.workspace.pk}/groups/{action}"
     response = signed_in(person).post(path, data, follow=True)
     assert response.status_code == 200
     assert response.redirect_chain == [("/settings", 302)]
@@ -173,10 +173,10 @@ def test_owner_sees_who_has_not_joined_yet(world: World):
     client = world.client("owner")
     people_pages = {
         workspace: parse_page(client.get(f"/workspaces/{workspace.pk}/people")).text
-        for workspace in (world.home, orchard)
+        for workspace in (world.workspace, orchard)
     }
     assert "Reader has not joined yet" in people_pages[orchard]
-    assert "has not joined yet" not in people_pages[world.home], "they are in it"
+    assert "has not joined yet" not in people_pages[world.workspace], "they are in it"
     group_members.accept_group(world.group.members.get(), reader)
     for path in (f"/groups/{world.group.pk}", f"/workspaces/{orchard.pk}/people"):
         page = parse_page(client.get(path))
@@ -186,15 +186,15 @@ def test_owner_sees_who_has_not_joined_yet(world: World):
 
 def test_group_without_a_role_belongs_to_the_owner_who_took_the_last(world: World):
     """Its maker was removed from the workspace, and people were added since."""
-    ben = making.person("ben", Role.OWNER, world.home)
-    olga = making.person("olga", Role.OWNER, world.home)
+    ben = making.person("ben", Role.OWNER, world.workspace)
+    olga = making.person("olga", Role.OWNER, world.workspace)
     group = groups.create_group("Keepers", olga)
-    groups.give_role(group, world.home, Role.READER, Actor.from_person(olga))
-    accounts.remove_member(Membership.objects.get(person=olga, workspace=world.home))
+    groups.give_role(group, world.workspace, Role.READER, Actor.from_person(olga))
+    accounts.remove_member(Membership.objects.get(person=olga, workspace=world.workspace))
     group_members.add_person(group, world.people["reader"], Actor.from_person(ben))
     path = f"/groups/{group.pk}"
     assert signed_in(olga).get(path).status_code == 404
-    signed_in(ben).post(f"/workspaces/{world.home.pk}/groups/take", {"group": group.pk})
+    signed_in(ben).post(f"/workspaces/{world.workspace.pk}/groups/take", {"group": group.pk})
     assert not group.roles.exists()
     assert [signed_in(person).get(path).status_code for person in (olga, ben)] == [404, 200]
 
@@ -203,8 +203,8 @@ def test_group_that_keeps_a_role_keeps_its_maker(world: World):
     owner, elsewhere = world.people["owner"], making.workspace("Orchard")
     accounts.make_owner(owner, elsewhere)
     group = groups.create_group("Keepers", owner)
-    for workspace in (world.home, elsewhere):
+    for workspace in (world.workspace, elsewhere):
         groups.give_role(group, workspace, Role.READER, Actor.from_person(owner))
-    ben = making.person("ben", Role.OWNER, world.home)
-    signed_in(ben).post(f"/workspaces/{world.home.pk}/groups/take", {"group": group.pk})
+    ben = making.person("ben", Role.OWNER, world.workspace)
+    signed_in(ben).post(f"/workspaces/{world.workspace.pk}/groups/take", {"group": group.pk})
     assert Group.objects.get().maker == owner

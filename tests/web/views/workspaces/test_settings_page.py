@@ -20,11 +20,16 @@ def list_links(world: World, name: str, path: str) -> list[str]:
 
 
 def test_the_settings_of_each_workspace_are_those_of_the_role(world: World):
-    home = f"/workspaces/{world.home.pk}"
+    workspace_path = f"/workspaces/{world.workspace.pk}"
     own = ["/notifications", "/account", "/account/readers", "/download"]
     assert list_links(world, "outsider", "/settings") == own
-    assert list_links(world, "reader", "/settings") == [*own, f"{home}/tools"]
-    owned = [f"{home}/people", f"{home}/waiting", f"{home}/tools", "/groups"]
+    assert list_links(world, "reader", "/settings") == [*own, f"{workspace_path}/tools"]
+    owned = [
+        f"{workspace_path}/people",
+        f"{workspace_path}/waiting",
+        f"{workspace_path}/tools",
+        "/groups",
+    ]
     assert list_links(world, "owner", "/settings") == [*own, *owned, "/workspaces/add"]
 
 
@@ -55,8 +60,8 @@ def test_the_panel_of_the_first_visit_stays_away_once_it_is_closed(world: World)
 
 
 def test_go_to_lists_accessible_conversations_and_pages(world: World):
-    making.conversation(world.other_home, "A talk elsewhere")
-    making.conversation(world.home, "Something else")
+    making.conversation(world.other_workspace, "A talk elsewhere")
+    making.conversation(world.workspace, "Something else")
     conversations = [f"/conversations/{world.conversation.pk}"]
     links = list_links(world, "reader", "/go?q=talk")
     assert [link for link in links if link.startswith("/conversations/")] == conversations

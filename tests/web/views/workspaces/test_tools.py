@@ -46,13 +46,13 @@ headers = {Authorization = "Bearer s3cret-token"}
 def configured_world(world: World, tmp_path: Path) -> World:
     (tmp_path / ".jp").mkdir()
     (tmp_path / ".jp" / "config.toml").write_text(CONFIG)
-    world.home.root = str(tmp_path)
-    world.home.save()
+    world.workspace.root = str(tmp_path)
+    world.workspace.save()
     return world
 
 
 def address(world: World, suffix: str = "") -> str:
-    return f"/workspaces/{world.home.pk}/tools{suffix}"
+    return f"/workspaces/{world.workspace.pk}/tools{suffix}"
 
 
 def page(world: World, person_name: str = "owner") -> ParsedPage:
@@ -76,7 +76,7 @@ def things(html_page: ParsedPage, section: str = "waiting") -> list[str]:
 
 
 def edit(world: World, old: str, new: str) -> None:
-    file = Path(world.home.root) / ".jp" / "config.toml"
+    file = Path(world.workspace.root) / ".jp" / "config.toml"
     assert old in file.read_text()
     file.write_text(file.read_text().replace(old, new))
 
@@ -191,7 +191,7 @@ def test_tools_page_marks_a_changed_key_without_its_value(configured_world: Worl
 
 def test_tools_page_hides_fingerprints_of_secrets(configured_world: World):
     html = configured_world.client("owner").get(address(configured_world)).content.decode()
-    for thing in configuration.load_workspace_config(configured_world.home).trust_statuses:
+    for thing in configuration.load_workspace_config(configured_world.workspace).trust_statuses:
         assert thing.item.fingerprint[:16] not in html
         assert thing.item.fingerprint[48:] not in html
 
@@ -330,8 +330,8 @@ def test_overrides_are_saved_and_shown_as_typed(configured_world: World):
     html_page = post(configured_world, "overrides", **data)
     assert "Saved the overrides." in html_page.text
     assert html_page.find_one(id="overrides").text.removeprefix("\n") == text
-    configured_world.home.refresh_from_db()
-    assert configured_world.home.overrides == text
+    configured_world.workspace.refresh_from_db()
+    assert configured_world.workspace.overrides == text
 
 
 @pytest.mark.parametrize("bad", ["a = = 1", "assistant.name = 1", "conversation.tools.x = {}"])
@@ -348,8 +348,8 @@ def test_overrides_that_are_refused_stay_in_the_field(configured_world: World, b
         == html_page.find_one(role="alert")["id"]
     )
     assert html_page.find_one(role="alert").text.startswith("Not saved. overrides: ")
-    configured_world.home.refresh_from_db()
-    assert configured_world.home.overrides == ""
+    configured_world.workspace.refresh_from_db()
+    assert configured_world.workspace.overrides == ""
 
 
 def test_tools_page_refuses_overrides_based_on_a_stale_version(configured_world: World):
@@ -365,8 +365,8 @@ def test_tools_page_refuses_overrides_based_on_a_stale_version(configured_world:
         overrides="# two",
         overrides_hash=html_page.find_one(name="overrides_hash")["value"],
     )
-    configured_world.home.refresh_from_db()
-    assert configured_world.home.overrides == "# two"
+    configured_world.workspace.refresh_from_db()
+    assert configured_world.workspace.overrides == "# two"
 
 
 @pytest.mark.parametrize("person_name", MEMBERS)
@@ -389,7 +389,7 @@ def test_tools_page_is_linked_from_settings_and_people(world: World):
         for path in ("/settings", "/go"):
             page_text = world.client(person_name).get(path).content.decode()
             assert f'href="{address(world)}"' in page_text
-    people = world.client("owner").get(f"/workspaces/{world.home.pk}/people").content.decode()
+    people = world.client("owner").get(f"/workspaces/{world.workspace.pk}/people").content.decode()
     assert people.count(f'href="{address(world)}"') == 1
     assert ": Tools" not in world.client("outsider").get("/go").content.decode()
 

@@ -25,11 +25,11 @@ from tests.web.world import World
 def decided_world(world: World) -> World:
     """Return a world with two decided conversations, an undecided one and one elsewhere."""
     making.settle(world.question, Answered(True), making.decider(world.people["owner"]))
-    making.question(making.start_run(making.conversation(world.home, "Undecided")))
-    elsewhere = making.question(making.start_run(making.conversation(world.other_home)))
+    making.question(making.start_run(making.conversation(world.workspace, "Undecided")))
+    elsewhere = making.question(making.start_run(making.conversation(world.other_workspace)))
     making.settle(elsewhere, Answered(True))
-    trusted = making.conversation(world.home, "Trusted")
-    record_act(Act.TRUST_GIVEN, OPERATOR, Place(world.home.pk, trusted.pk))
+    trusted = making.conversation(world.workspace, "Trusted")
+    record_act(Act.TRUST_GIVEN, OPERATOR, Place(world.workspace.pk, trusted.pk))
     return world
 
 
@@ -61,12 +61,12 @@ def test_bundle_has_the_conversations_of_the_decisions(
 def test_decision_bundle_ignores_entries_of_deleted_conversations(
     decided_world: World, tmp_path: Path
 ):
-    gone = making.conversation(decided_world.home, "Gone")
-    record_act(Act.TRUST_GIVEN, OPERATOR, Place(decided_world.home.pk, gone.pk))
+    gone = making.conversation(decided_world.workspace, "Gone")
+    record_act(Act.TRUST_GIVEN, OPERATOR, Place(decided_world.workspace.pk, gone.pk))
     sealing.seal_entries()
     Conversation.objects.filter(pk=gone.pk).delete()
-    forged = making.conversation(decided_world.home, "Forged")
-    record_act(Act.TRUST_GIVEN, OPERATOR, Place(decided_world.home.pk, forged.pk))
+    forged = making.conversation(decided_world.workspace, "Forged")
+    record_act(Act.TRUST_GIVEN, OPERATOR, Place(decided_world.workspace.pk, forged.pk))
     LedgerEntry.objects.filter(conversation_id=forged.pk).update(mac="0" * 64)
     assert list_titles(read_manifest(decided_world, tmp_path)) == ["A talk", "Trusted"]
 
@@ -80,13 +80,13 @@ def test_decisions_about_no_conversation_are_a_bundle_of_none(world: World, tmp_
 def test_export_is_an_entry_of_each_of_its_conversations(decided_world: World):
     world = decided_world
     auditor = world.people["auditor"]
-    Membership.objects.create(person=auditor, workspace=world.other_home, role=Role.AUDITOR)
+    Membership.objects.create(person=auditor, workspace=world.other_workspace, role=Role.AUDITOR)
     list(get(world, "/audit/decisions/evidence.zip"))
     entries = LedgerEntry.objects.filter(act=Act.EXPORTED, person_id=auditor.pk).order_by("pk")
     keys = list(entries.values_list("conversation_id", flat=True))
     assert set(entries.values_list("workspace_id", flat=True)) == {
-        world.home.pk,
-        world.other_home.pk,
+        world.workspace.pk,
+        world.other_workspace.pk,
     }
     assert len(keys) == len(set(keys)) == 3
 

@@ -32,10 +32,10 @@ def decided_world(world: World) -> World:
     """Return a world with three decided conversations: a question, two tool calls."""
     owner = making.decider(world.people["owner"])
     making.settle(world.question, Answered(True), owner)
-    prompt = making.prompt(making.start_run(making.conversation(world.home, "Reason")))
+    prompt = making.prompt(making.start_run(making.conversation(world.workspace, "Reason")))
     decision = {"allow": False, "reason": "Not on a Friday"}
     approvals.decide_approval(prompt.pk, decision, owner)
-    place = Place(world.home.pk, making.conversation(world.home, "Policy").pk)
+    place = Place(world.workspace.pk, making.conversation(world.workspace, "Policy").pk)
     details = {"tool": "git_tag", "policy": "remembered", "allow": True}
     record_act(Act.CALL_DECIDED_BY_POLICY, Actor("memory", "Owner", 1), place, **details)
     return world

@@ -19,7 +19,7 @@ from tests.web.world import World
             "questions-cancelled-2026-10-01-to-2026-10-31.csv",
         ),
         (
-            "since=2026-10-01&tool=git_tag&workspace={home}",
+            "since=2026-10-01&tool=git_tag&workspace={workspace}",
             "questions-garden-git-tag-from-2026-10-01.csv",
         ),
         ("until=2026-10-31&workspace={other}", "questions-workspace-{other}-until-2026-10-31.csv"),
@@ -40,8 +40,8 @@ from tests.web.world import World
 )
 def test_file_is_named_by_its_filters_and_days(world: World, query: str, name: str):
     keys = {
-        "home": world.home.pk,
-        "other": world.other_home.pk,
+        "workspace": world.workspace.pk,
+        "other": world.other_workspace.pk,
         "talk": world.conversation.pk,
         "owner": world.people["owner"].pk,
     }
@@ -55,12 +55,12 @@ def test_file_is_named_by_its_filters_and_days(world: World, query: str, name: s
         ("person={owner}", "decisions-owner-until-2026-10-31.csv"),
         ("person={rival}", "decisions-person-{rival}-until-2026-10-31.csv"),
         ("kind=run&unattended=1", "decisions-run-with-unattended-until-2026-10-31.csv"),
-        ("workspace={home}", "decisions-garden-until-2026-10-31.csv"),
+        ("workspace={workspace}", "decisions-garden-until-2026-10-31.csv"),
     ],
 )
 def test_file_of_decisions_names_people_and_workspaces(world: World, query: str, name: str):
     keys = {person_name: person.pk for person_name, person in world.people.items()}
-    keys["home"] = world.home.pk
+    keys["workspace"] = world.workspace.pk
     query = query.format(**keys)
     response = world.client("auditor").get(f"/audit/decisions.csv?{query}&until=2026-10-31")
     assert get_name(response) == name.format(**keys)

@@ -70,7 +70,7 @@ def test_json_lines_are_the_rows_of_the_csv_with_types(acted_world: World):
 
 
 def test_ledger_file_without_filters_has_the_entries_of_the_page(acted_world: World):
-    making.question(making.start_run(making.conversation(acted_world.other_home)))
+    making.question(making.start_run(making.conversation(acted_world.other_workspace)))
     sealing.seal_entries()
     page = parse_page(get(acted_world, "/audit/ledger"))
     acts = [tag["data-act"] for tag in page if "data-act" in tag]
@@ -85,7 +85,7 @@ def test_ledger_file_without_filters_has_the_entries_of_the_page(acted_world: Wo
 def test_cell_that_a_spreadsheet_would_evaluate_is_escaped(acted_world: World):
     Person.objects.filter(username="owner").update(first_name="=1+1")
     actor = Actor.from_person(Person.objects.get(username="owner"))
-    record_act(Act.GROUP_CHANGED, actor, Place(acted_world.home.pk), group="=HYPERLINK(1)")
+    record_act(Act.GROUP_CHANGED, actor, Place(acted_world.workspace.pk), group="=HYPERLINK(1)")
     row = read_csv(acted_world, act="group_changed")[0]
     assert (row["actor"], row["decider"], row["state"]) == ("'=1+1", "'=1+1", "new")
     assert read_lines(acted_world, act="group_changed")[0]["actor"] == "=1+1"
@@ -93,7 +93,7 @@ def test_cell_that_a_spreadsheet_would_evaluate_is_escaped(acted_world: World):
 
 def test_purged_and_forged_entries_say_so_and_have_no_content(acted_world: World):
     LedgerEntry.objects.filter(act=Act.ROLE_CHANGED).update(text="")
-    place = Place(acted_world.home.pk)
+    place = Place(acted_world.workspace.pk)
     record_act(Act.TRUST_GIVEN, OPERATOR, place, name="Mallory")
     LedgerEntry.objects.filter(act=Act.TRUST_GIVEN).update(mac="0" * 64, subject="inquiry:x")
     (purged, *_), (forged, *_) = (
@@ -112,7 +112,7 @@ def test_ledger_file_links_a_question_only_for_people_with_access(acted_world: W
     row = read_csv(acted_world, act="inquiry_answered")[0]
     assert row["link"] == f"http://testserver/questions/{question.pk}"
     Membership.objects.filter(person=acted_world.people["auditor"]).update(
-        workspace=acted_world.other_home
+        workspace=acted_world.other_workspace
     )
     row = read_csv(acted_world, act="inquiry_answered")[0]
     assert (row["link"], row["workspace"]) == ("", "")
@@ -122,7 +122,7 @@ def test_long_file_comes_in_batches_with_few_queries(
     acted_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     for number in range(5):
-        record_act(Act.ROLE_CHANGED, OPERATOR, Place(acted_world.home.pk), number=number)
+        record_act(Act.ROLE_CHANGED, OPERATOR, Place(acted_world.workspace.pk), number=number)
     monkeypatch.setattr(listing, "_BATCH_ENTRIES", 2)
     auditor = acted_world.people["auditor"]
     batches = listing.read_batches(auditor.pk, LedgerFilters(act="role_changed"))
@@ -149,6 +149,6 @@ def test_file_is_named_by_its_filters_and_days(acted_world: World):
     owner = acted_world.people["owner"]
     name = get_name(get(acted_world, CSV, person=owner.pk, until="2026-10-31"))
     assert name == "ledger-owner-until-2026-10-31.csv"
-    home = acted_world.home
-    name = get_name(get(acted_world, LINES, workspace=home.pk, act="read", since="2026-10-31"))
+    workspace = acted_world.workspace
+    name = get_name(get(acted_world, LINES, workspace=workspace.pk, act="read", since="2026-10-31"))
     assert name == "ledger-garden-read-from-2026-10-31.jsonl"

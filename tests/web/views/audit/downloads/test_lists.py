@@ -92,9 +92,9 @@ def read_lines(response: Any) -> list[dict[str, Any]]:
 
 def require_two(world: World) -> tuple[Person, Person]:
     """Let the workspace need two reviews; return two auditors who took no part."""
-    world.home.reviews_required = 2
-    world.home.save()
-    return making.person("ada", Role.AUDITOR, world.home), world.people["auditor"]
+    world.workspace.reviews_required = 2
+    world.workspace.save()
+    return making.person("ada", Role.AUDITOR, world.workspace), world.people["auditor"]
 
 
 def test_queue_file_says_who_disagreed_on_what(cancelled_world: World):
@@ -147,7 +147,8 @@ def test_queue_page_offers_its_formats(cancelled_world: World):
 def test_queue_bundle_has_its_conversations_alone(cancelled_world: World, tmp_path: Path):
     world = cancelled_world
     making.settle(
-        making.question(making.start_run(making.conversation(world.home))), Answered(answer=True)
+        making.question(making.start_run(making.conversation(world.workspace))),
+        Answered(answer=True),
     )
     response = get(world, "/audit/reviews/cancelled/evidence.zip")
     assert get_name(response).startswith("reviews-cancelled-")
@@ -165,13 +166,13 @@ def test_suspected_secrets_as_lines_have_the_list_without_secrets(world: World):
     response = get(world, "/audit/secrets.jsonl")
     assert get_name(response).endswith(".jsonl")
     assert SECRET not in read_body(response).decode()
-    (line,) = read_lines(get(world, "/audit/secrets.jsonl", workspace=world.home.pk))
+    (line,) = read_lines(get(world, "/audit/secrets.jsonl", workspace=world.workspace.pk))
     assert tuple(line) == tuple(sorted(suspected_secrets.CSV_COLUMNS))
     assert (line["kind"], line["event"]) == (suggestion.kind, suggestion.position)
     assert read_lines(get(world, "/audit/secrets.jsonl", state="dismissed")) == []
     assert get(world, "/audit/secrets.jsonl", state="odd").status_code == 422
-    page = parse_page(get(world, "/audit/secrets", workspace=world.home.pk))
-    assert page.find_one(href=f"/audit/secrets.jsonl?workspace={world.home.pk}")
+    page = parse_page(get(world, "/audit/secrets", workspace=world.workspace.pk))
+    assert page.find_one(href=f"/audit/secrets.jsonl?workspace={world.workspace.pk}")
 
 
 def test_empty_and_unknown_queues(world: World):
@@ -189,12 +190,12 @@ def test_file_of_suspected_secrets_has_the_list_without_secrets(world: World):
     assert row["event"] == str(suggestion.position)
     assert f"at={suggestion.anchor}#" in row["link"]
     assert read_rows(get(world, "/audit/secrets.csv", state="dismissed")) == []
-    assert read_rows(get(world, "/audit/secrets.csv", workspace=world.other_home.pk)) == []
+    assert read_rows(get(world, "/audit/secrets.csv", workspace=world.other_workspace.pk)) == []
     assert get(world, "/audit/secrets.csv", state="odd").status_code == 422
-    name = get_name(get(world, "/audit/secrets.csv", workspace=world.home.pk))
+    name = get_name(get(world, "/audit/secrets.csv", workspace=world.workspace.pk))
     assert name.startswith("suspected-secrets-garden-open-")
-    page = parse_page(get(world, "/audit/secrets", workspace=world.home.pk))
-    assert page.find_one(href=f"/audit/secrets.csv?workspace={world.home.pk}")
+    page = parse_page(get(world, "/audit/secrets", workspace=world.workspace.pk))
+    assert page.find_one(href=f"/audit/secrets.csv?workspace={world.workspace.pk}")
 
 
 def test_secrets_file_has_decider_and_comment(world: World):
@@ -210,7 +211,7 @@ def test_files_are_entries_of_the_workspaces_of_their_rows(cancelled_world: Worl
     for path in (QUEUE, "/audit/secrets.csv", "/audit/secrets.jsonl"):
         read_body(get(world, path))
     entries = LedgerEntry.objects.filter(act=Act.EXPORTED)
-    assert set(entries.values_list("workspace_id", flat=True)) == {world.home.pk}
+    assert set(entries.values_list("workspace_id", flat=True)) == {world.workspace.pk}
 
 
 def test_long_list_of_suspected_secrets_comes_in_pages(
