@@ -79,7 +79,8 @@ def test_searches_above_the_limit_get_429_with_one_line(
 #: Routes that look for words of their address in the database.
 WORD_ROUTES = {
     "audit", "audit-charts", "audit-csv", "audit-evidence", "audit-jsonl", "conversation-find",
-    "conversation-neighbour", "conversations", "go", "search",
+    "conversation-neighbour", "conversations", "decisions", "decisions-csv", "decisions-evidence",
+    "decisions-jsonl", "go", "search",
 }  # fmt: skip
 SOUGHT_WORD = "zweisam"
 
