@@ -118,6 +118,10 @@ def _make_device(path: Path) -> None:
     os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 5))
 
 
+#: Configurations that are valid: reading and loading them costs little all the same.
+VALID_CONFIGURATIONS = frozenset({"lists without duplicates", "chain of aliases"})
+
+
 def make_configurations(outside_folder: Path) -> Mapping[str, Callable[[Path], None]]:
     """Return what gives a ``.jp`` a configuration that is refused or costly, by its name."""
 

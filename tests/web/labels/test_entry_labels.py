@@ -80,7 +80,7 @@ def test_end_of_a_claim_is_written_as_pages_write_times(world: World, until: str
         (
             Act.INQUIRY_ANSWERED,
             {"outcome": "answered", "asked_at": "2026-11-27T20:06:42.419492+00:00"},
-            "outcome Answered, asked 27 Nov 2026, 20:06 UTC",
+            "outcome Answered, asked at 27 Nov 2026, 20:06 UTC",
         ),
         (Act.READ, {"view": "conversation-thread"}, "page What the model saw"),
     ],
