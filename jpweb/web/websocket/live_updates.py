@@ -27,6 +27,7 @@ their own on a background thread, one such batch at a time, so that it delays no
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Any
 
@@ -37,7 +38,7 @@ from jpweb.runtime.broadcast.batching import BatchRunner
 from jpweb.runtime.broadcast.close_codes import FORBIDDEN, SERVER_FAULT, SIGNED_OUT
 from jpweb.runtime.broadcast.flow_control import FlowControl
 from jpweb.runtime.broadcast.local_bus import Signal
-from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread, thread_use
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.inquiries import presence
 from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
@@ -57,8 +58,8 @@ from jpweb.web.websocket.pending_sends import ConversationSend, UpdatesByPage
 from jpweb.web.websocket.pending_updates import PendingUpdates
 from jpweb.web.websocket.protocol import PageState, Subscription
 
-#: Longest wait of a conversation batch for a pause: what a turn appends together is one update.
-MAX_COALESCE_SECONDS = 0.05
+#: Delay of a conversation batch, so that the entries that a turn appends together are one update.
+COALESCE_SECONDS = 0.05
 #: Flow control of a socket whose server passes none in the scope; it never pauses.
 _NO_BACKPRESSURE = FlowControl()
 
@@ -240,9 +241,7 @@ async def _send_updates(sends: list[ConversationSend], updates: UpdatesByPage) -
 
 
 conversation_batches: BatchRunner[int, LiveUpdateConsumer] = BatchRunner(
-    _send_conversation,
-    LiveUpdateConsumer.on_update_error,
-    partial(thread_use.wait_until_quiet, MAX_COALESCE_SECONDS),
+    _send_conversation, LiveUpdateConsumer.on_update_error, partial(asyncio.sleep, COALESCE_SECONDS)
 )
 #: Costly batches are keyed by the hash of the page's state, which equal pages share.
 costly_conversation_batches: BatchRunner[tuple[int, int], LiveUpdateConsumer] = BatchRunner(
