@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.utils.datastructures import MultiValueDict
 
 from jpweb.runtime import read_log
 from jpweb.runtime.read_log import ReadRecord
@@ -106,7 +107,8 @@ def note_response(
             places = [Place(conversation.workspace_id, conversation.pk)]
         query, filters = _read_criteria(route, request.GET)
         read = ReadRecord(Act.READ, Actor.from_person(person), Place(), route, query, filters)
-        omits_demo = len(places) > 1 and route in DEMOLESS_ROUTES and "demo" not in request.GET
+        has_demo = forms.CheckboxInput().value_from_datadict(request.GET, MultiValueDict(), "demo")
+        omits_demo = len(places) > 1 and route in DEMOLESS_ROUTES and not has_demo
         for place in places:
             read_log.note_read(read._replace(place=place, omits_demo=omits_demo))
 
