@@ -27,8 +27,6 @@ their own on a background thread, one such batch at a time, so that it delays no
 
 from __future__ import annotations
 
-import asyncio
-from functools import partial
 from typing import Any
 
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -241,7 +239,7 @@ async def _send_updates(sends: list[ConversationSend], updates: UpdatesByPage) -
 
 
 conversation_batches: BatchRunner[int, LiveUpdateConsumer] = BatchRunner(
-    _send_conversation, LiveUpdateConsumer.on_update_error, partial(asyncio.sleep, COALESCE_SECONDS)
+    _send_conversation, LiveUpdateConsumer.on_update_error, COALESCE_SECONDS
 )
 #: Costly batches are keyed by the hash of the page's state, which equal pages share.
 costly_conversation_batches: BatchRunner[tuple[int, int], LiveUpdateConsumer] = BatchRunner(
