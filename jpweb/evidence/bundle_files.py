@@ -173,8 +173,8 @@ def _find_end(file: IO[bytes], member: zipfile.ZipInfo) -> int:
     values = _HEADER.unpack(file.read(_HEADER.size))
     mark, _, flags, compression, _, *header_sums, name_bytes, extra_bytes = values
     end: int = member.header_offset + _HEADER.size + name_bytes + member.compress_size
-    expected = _HEADER_MARK, member.flag_bits, member.compress_type, len(member.filename), 0
-    is_same = (mark, flags, compression, name_bytes, extra_bytes) == expected
+    expected_fields = _HEADER_MARK, member.flag_bits, member.compress_type, len(member.filename), 0
+    is_same = (mark, flags, compression, name_bytes, extra_bytes) == expected_fields
     is_same &= tuple(header_sums) == ((0, 0, 0) if has_descriptor else sums)
     if has_descriptor:
         file.seek(end)

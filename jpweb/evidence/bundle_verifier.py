@@ -139,8 +139,8 @@ def _check_conversation(
         texts = read_redaction_keys(bundle.iter_objects(name), keys)
         yield from _collect(name, (Damage(name, text) for text in texts))
     name = f"{folder}/{EVENTS}"
-    described = row | {"origin": _read_origin(bundle, f"{folder}/{METADATA}")}
-    texts = check_events(bundle.iter_objects(name), described, decisions, keys)
+    expected_row = row | {"origin": _read_origin(bundle, f"{folder}/{METADATA}")}
+    texts = check_events(bundle.iter_objects(name), expected_row, decisions, keys)
     yield from _collect(name, (Damage(name, text) for text in texts))
     if "reviews" in row:
         name = f"{folder}/{REVIEWS}"
@@ -174,8 +174,8 @@ def _check_manifest(
         yield Damage(SIGNATURE, f"it is signed with another key: {key}")
     if manifest.get("public_key") != key:
         yield Damage(MANIFEST, "it names another key than the one that signed it")
-    signed = {"format": BUNDLE_FORMAT, "manifest_sha256": bundle.hash_file(MANIFEST)}
-    message = encode_canonical(signed).encode()
+    signed_content = {"format": BUNDLE_FORMAT, "manifest_sha256": bundle.hash_file(MANIFEST)}
+    message = encode_canonical(signed_content).encode()
     if not is_signature_valid(bytes.fromhex(key), message, bytes.fromhex(statement["signature"])):
         yield Damage(MANIFEST, "the signature does not fit: it was changed after it was signed")
     for name in ("made_at", "made_by", "filter"):
@@ -208,12 +208,12 @@ def _check_ledger(
         yield Damage(HEAD, problem.text)
     size = statement["head"]["sequence"]
     leaves: dict[int, str] = {}
-    last = 0
+    last_sequence = 0
     for line in bundle.iter_objects(ENTRIES):
         sequence, text = line["sequence"], line["text"]
-        if not last < sequence <= size:
+        if not last_sequence < sequence <= size:
             yield Damage(ENTRIES, f"entry {sequence} is in the wrong place, or there twice")
-        last = max(last, sequence)
+        last_sequence = max(last_sequence, sequence)
         content = parse_object(text)
         if hash_text(text) != line["text_hash"]:
             yield Damage(ENTRIES, f"the text of entry {sequence} was changed")
@@ -230,17 +230,21 @@ def _check_ledger(
 
 
 def _compute_root(
-    first: int, last: int, leaves: dict[int, str], indices: list[int], nodes: Iterator[str]
+    first_sequence: int,
+    last_sequence: int,
+    leaves: dict[int, str],
+    indices: list[int],
+    nodes: Iterator[str],
 ) -> str:
     """Return the hash of a subtree: of the leaves that are shown, and the nodes of the others."""
-    position = bisect_left(indices, first)
-    if position == len(indices) or indices[position] >= last:
+    position = bisect_left(indices, first_sequence)
+    if position == len(indices) or indices[position] >= last_sequence:
         return next(nodes)
-    if last - first == 1:
-        return leaves[first]
-    middle = split_range(first, last)
-    left = _compute_root(first, middle, leaves, indices, nodes)
-    return hash_node(left, _compute_root(middle, last, leaves, indices, nodes))
+    if last_sequence - first_sequence == 1:
+        return leaves[first_sequence]
+    middle = split_range(first_sequence, last_sequence)
+    left_hash = _compute_root(first_sequence, middle, leaves, indices, nodes)
+    return hash_node(left_hash, _compute_root(middle, last_sequence, leaves, indices, nodes))
 
 
 # The command ------------------------------------------------------------------------------------

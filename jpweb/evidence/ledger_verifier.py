@@ -103,9 +103,11 @@ def hash_leaf(text_hash: str) -> str:
     return hashlib.sha256(b"\x00" + bytes.fromhex(text_hash)).hexdigest()
 
 
-def hash_node(left: str, right: str) -> str:
+def hash_node(left_hash: str, right_hash: str) -> str:
     """Return the hash of an inner node from those of its children."""
-    return hashlib.sha256(b"\x01" + bytes.fromhex(left) + bytes.fromhex(right)).hexdigest()
+    return hashlib.sha256(
+        b"\x01" + bytes.fromhex(left_hash) + bytes.fromhex(right_hash)
+    ).hexdigest()
 
 
 def append_leaf(frontier: list[str], size: int, leaf: str) -> Iterator[tuple[int, str]]:
@@ -138,9 +140,9 @@ def compute_tree_hash(text_hashes: Iterable[str]) -> str:
     return fold_frontier(frontier)
 
 
-def split_range(first: int, last: int) -> int:
-    """Return where the left subtree of the leaves from ``first`` to before ``last`` ends."""
-    return first + (1 << ((last - first - 1).bit_length() - 1))
+def split_range(first_sequence: int, last_sequence: int) -> int:
+    """Return where the left subtree of the leaves ends; ``last_sequence`` is not among them."""
+    return first_sequence + (1 << ((last_sequence - first_sequence - 1).bit_length() - 1))
 
 
 # Checking ---------------------------------------------------------------------------------------
@@ -166,9 +168,9 @@ def find_head_problems(statement: dict[str, Any], public_key: str | None = None)
 
 def find_chain_problems(links: Iterable[Link], head: dict[str, Any]) -> Iterator[Problem]:
     """Yield the problems of a chain that has to hold every entry up to its head, and no other."""
-    previous_hash, sequence, last = GENESIS_HASH, 0, head["sequence"]
+    previous_hash, sequence, last_sequence = GENESIS_HASH, 0, head["sequence"]
     for link in links:
-        if link.sequence > last:
+        if link.sequence > last_sequence:
             yield Problem(link.sequence, "it is behind the signed head: it was added")
             continue
         if link.sequence != sequence + 1:
@@ -177,10 +179,10 @@ def find_chain_problems(links: Iterable[Link], head: dict[str, Any]) -> Iterator
         if link.text is not None and (problem := _describe_text_problem(link.text, link.text_hash)):
             yield Problem(link.sequence, problem)
         previous_hash = hash_link(previous_hash, link.text_hash)
-        if link.sequence == last and previous_hash != head["chain_hash"]:
+        if link.sequence == last_sequence and previous_hash != head["chain_hash"]:
             yield Problem(link.sequence, "the chain up to here is not the one that was signed")
-    if sequence < last:
-        yield make_gap_problem(sequence + 1, last + 1)
+    if sequence < last_sequence:
+        yield make_gap_problem(sequence + 1, last_sequence + 1)
 
 
 def _describe_text_problem(text: str, text_hash: str) -> str:
@@ -197,16 +199,16 @@ def find_tree_problems(links: Iterable[Link], head: dict[str, Any]) -> Iterator[
         yield Problem(0, "the tree of the entries is not the one that was signed")
 
 
-def make_gap_problem(expected: int, actual: int) -> Problem:
-    """Return the problem that ``actual`` is where ``expected`` has to be."""
-    if actual < expected:
-        return Problem(actual, "it is in the wrong place, or there twice")
-    missing = (
-        f"entry {expected} is"
-        if actual == expected + 1
-        else (f"entries {expected} to {actual - 1} are")
+def make_gap_problem(expected_sequence: int, actual_sequence: int) -> Problem:
+    """Return the problem that ``actual_sequence`` is where ``expected_sequence`` has to be."""
+    if actual_sequence < expected_sequence:
+        return Problem(actual_sequence, "it is in the wrong place, or there twice")
+    missing_range = (
+        f"entry {expected_sequence} is"
+        if actual_sequence == expected_sequence + 1
+        else (f"entries {expected_sequence} to {actual_sequence - 1} are")
     )
-    return Problem(expected, f"{missing} missing")
+    return Problem(expected_sequence, f"{missing_range} missing")
 
 
 # Kept heads -------------------------------------------------------------------------------------

@@ -125,25 +125,27 @@ def check_reviews(
     first; the entry of the import has their hash.
     """
     key = conversation["id"]
-    imported = decisions.imports.get(key, {})
+    import_counts = decisions.imports.get(key, {})
     entries = dict(decisions.reviews.get(key, ()))
     imported_digest, number = hashlib.sha256(), 0
-    withheld: list[tuple[int, dict[str, Any]]] = []
+    withheld_lines: list[tuple[int, dict[str, Any]]] = []
     for number, line in enumerate(lines, start=1):
-        if number <= imported.get("reviews", 0):
+        if number <= import_counts.get("reviews", 0):
             imported_digest.update(f"{encode_canonical(line)}\n".encode())
         elif line["withheld"]:
-            withheld.append((number, line))
+            withheld_lines.append((number, line))
         else:
             review = {name: line[name] for name in ("verdict", "note", "nonce")}
-            wanted = _describe(line) | {"review_hash": hash_text(encode_canonical(review))}
-            yield from _take_entry(entries, number, wanted)
-    for withheld_number, line in withheld:
+            expected_content = _describe(line) | {
+                "review_hash": hash_text(encode_canonical(review))
+            }
+            yield from _take_entry(entries, number, expected_content)
+    for withheld_number, line in withheld_lines:
         yield from _take_entry(entries, withheld_number, _describe(line))
     # A redaction may have replaced a part of an imported note.
     is_redacted = any(place[0] == key for place in decisions.redacted)
-    is_changed = imported_digest.hexdigest() != imported.get("reviews_hash")
-    if imported.get("reviews") and is_changed and not is_redacted:
+    is_changed = imported_digest.hexdigest() != import_counts.get("reviews_hash")
+    if import_counts.get("reviews") and is_changed and not is_redacted:
         yield "the reviews that were imported are not those of the ledger entry of the import"
     if number != conversation["reviews"]:
         yield f"it has {number} reviews, not {conversation['reviews']}"
@@ -156,11 +158,11 @@ def _describe(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _take_entry(
-    entries: dict[int, dict[str, Any]], number: int, wanted: dict[str, Any]
+    entries: dict[int, dict[str, Any]], number: int, expected_content: dict[str, Any]
 ) -> Iterator[str]:
     """Remove the first entry with these details; yield a problem where there is none."""
     for sequence, details in entries.items():
-        if wanted.items() <= details.items():
+        if expected_content.items() <= details.items():
             del entries[sequence]
             return
     yield f"review {number} is not the one of any ledger entry"

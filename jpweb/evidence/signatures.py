@@ -28,9 +28,9 @@ def is_signature_valid(public_key: bytes, message: bytes, signature: bytes) -> b
         return False
     digest = hashlib.sha512(signature[:32] + public_key + message).digest()
     challenge = int.from_bytes(digest, "little") % _ORDER
-    left = _multiply(scalar, _BASE)
-    right = _add(commitment_point, _multiply(challenge, key_point))
-    return _is_equal(left, right)
+    left_point = _multiply(scalar, _BASE)
+    right_point = _add(commitment_point, _multiply(challenge, key_point))
+    return _is_equal(left_point, right_point)
 
 
 def _decode_point(data: bytes) -> _Point | None:
@@ -44,20 +44,20 @@ def _decode_point(data: bytes) -> _Point | None:
 
 def _recover_x(y: int, sign: int) -> int | None:
     """Return the x of a point with this y whose lowest bit is ``sign``, or None."""
-    square = (y * y - 1) * pow(_D * y * y + 1, -1, _PRIME) % _PRIME
-    root = pow(square, (_PRIME + 3) // 8, _PRIME)
-    if (root * root - square) % _PRIME != 0:
+    x_square = (y * y - 1) * pow(_D * y * y + 1, -1, _PRIME) % _PRIME
+    root = pow(x_square, (_PRIME + 3) // 8, _PRIME)
+    if (root * root - x_square) % _PRIME != 0:
         root = root * pow(2, (_PRIME - 1) // 4, _PRIME) % _PRIME
-    if (root * root - square) % _PRIME != 0 or (root == 0 and sign):
+    if (root * root - x_square) % _PRIME != 0 or (root == 0 and sign):
         return None
     return _PRIME - root if root & 1 != sign else root
 
 
-def _add(first: _Point, second: _Point) -> _Point:
-    a = (first[1] - first[0]) * (second[1] - second[0]) % _PRIME
-    b = (first[1] + first[0]) * (second[1] + second[0]) % _PRIME
-    c = 2 * first[3] * second[3] * _D % _PRIME
-    d = 2 * first[2] * second[2] % _PRIME
+def _add(first_point: _Point, second_point: _Point) -> _Point:
+    a = (first_point[1] - first_point[0]) * (second_point[1] - second_point[0]) % _PRIME
+    b = (first_point[1] + first_point[0]) * (second_point[1] + second_point[0]) % _PRIME
+    c = 2 * first_point[3] * second_point[3] * _D % _PRIME
+    d = 2 * first_point[2] * second_point[2] % _PRIME
     e, f, g, h = b - a, d - c, d + c, b + a
     return e * f % _PRIME, g * h % _PRIME, f * g % _PRIME, e * h % _PRIME
 
@@ -72,9 +72,9 @@ def _multiply(scalar: int, point: _Point) -> _Point:
     return total
 
 
-def _is_equal(first: _Point, second: _Point) -> bool:
-    return (first[0] * second[2] - second[0] * first[2]) % _PRIME == 0 and (
-        first[1] * second[2] - second[1] * first[2]
+def _is_equal(first_point: _Point, second_point: _Point) -> bool:
+    return (first_point[0] * second_point[2] - second_point[0] * first_point[2]) % _PRIME == 0 and (
+        first_point[1] * second_point[2] - second_point[1] * first_point[2]
     ) % _PRIME == 0
 
 

@@ -81,10 +81,10 @@ def content_anchor(element: Element) -> str:
 def hash_content(content: Any) -> str:
     """Return the content anchor of a JSON value: a hash of its canonical encoding."""
     try:
-        encoded = _ENCODER.encode(content)
+        content_bytes = _ENCODER.encode(content)
     except UnicodeEncodeError:  # msgspec refuses single surrogates
-        encoded = json.dumps(content, sort_keys=True).encode()
-    return "e-" + hashlib.blake2b(encoded, digest_size=9).hexdigest()
+        content_bytes = json.dumps(content, sort_keys=True).encode()
+    return "e-" + hashlib.blake2b(content_bytes, digest_size=9).hexdigest()
 
 
 def make_event_anchor(anchor: str, index: int) -> str:

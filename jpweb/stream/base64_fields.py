@@ -19,20 +19,20 @@ def encode_text(text: str) -> str:
 def decode_text(text: str) -> str:
     """Return the text decoded as JP decodes it: unchanged where any step fails."""
     try:
-        raw = binascii.a2b_base64(text, strict_mode=True)
+        data = binascii.a2b_base64(text, strict_mode=True)
         # The last group alone decides whether it is canonical: its padding and unused bits.
-        last_group = raw[-(len(raw) % 3 or 3) :]
+        last_group = data[-(len(data) % 3 or 3) :]
         if len(text) % 4 or binascii.b2a_base64(last_group, newline=False).decode() != text[-4:]:
             return text
-        return raw.decode()
+        return data.decode()
     except ValueError:  # binascii.Error is a subclass
         return text
 
 
 def decode_content(text: str) -> str:
     """Return a tool's content for display: ``decode_text``, then the old URL-safe alphabet."""
-    plain = decode_text(text)
-    return plain if plain != text else decode_url_safe(text)
+    decoded_text = decode_text(text)
+    return decoded_text if decoded_text != text else decode_url_safe(text)
 
 
 def decode_url_safe(text: str) -> str:

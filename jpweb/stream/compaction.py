@@ -70,14 +70,14 @@ class CompactionOverlays:
     """The compaction overlays of a stream, newest first."""
 
     def __init__(self, overlays: Iterable[CompactionOverlay]) -> None:
-        keyed = [
+        keyed_overlays = [
             (timestamps.normalize_timestamp(item.timestamp), item.position, item.kind)
             for item in overlays
         ]
-        keyed.sort(key=lambda overlay: overlay[:2], reverse=True)
+        keyed_overlays.sort(key=lambda overlay: overlay[:2], reverse=True)
         #: Timestamp, overlay and policies by precedence: of equal timestamps the later position.
         self._overlays_newest_first = [
-            (moment, kind, _read_policies(moment, kind)) for moment, _, kind in keyed
+            (moment, kind, _read_policies(moment, kind)) for moment, _, kind in keyed_overlays
         ]
 
     def __bool__(self) -> bool:
@@ -102,10 +102,10 @@ class CompactionOverlays:
         """
         policies: list[dict[str, Any]] = [{} for _ in range(turn_count)]
         for key in _POLICY_KEYS:
-            undecided = _UndecidedTurns(turn_count)
+            undecided_turns = _UndecidedTurns(turn_count)
             for _, overlay, opinions in self._overlays_newest_first:
                 if key in opinions:
-                    for turn in undecided.take_range(overlay.from_turn, overlay.to_turn):
+                    for turn in undecided_turns.take_range(overlay.from_turn, overlay.to_turn):
                         policies[turn] |= opinions[key]
         return [TurnPolicy(**policy) for policy in policies]
 
@@ -117,7 +117,7 @@ class CompactionOverlays:
         turn_overlay = self.get_policy(turn).overlay
         if turn_overlay is None:
             return turn, turn
-        _, first, last, _ = turn_overlay
+        _, first_turn, last_turn, _ = turn_overlay
         summaries = [
             opinions["summary"]["overlay"]
             for _, overlay, opinions in self._overlays_newest_first
@@ -126,10 +126,10 @@ class CompactionOverlays:
         for newer_overlay in summaries[: summaries.index(turn_overlay)]:
             # A newer overlay takes precedence in its range, so ``turn`` is outside that range.
             if newer_overlay[2] < turn:
-                first = max(first, newer_overlay[2] + 1)
+                first_turn = max(first_turn, newer_overlay[2] + 1)
             else:
-                last = min(last, newer_overlay[1] - 1)
-        return first, last
+                last_turn = min(last_turn, newer_overlay[1] - 1)
+        return first_turn, last_turn
 
 
 class _UndecidedTurns:
@@ -139,11 +139,11 @@ class _UndecidedTurns:
         #: For each turn, an undecided one at or after it; ``turn_count`` means none.
         self._next_turns = list(range(turn_count + 1))
 
-    def take_range(self, first: int, last: int) -> Iterator[int]:
+    def take_range(self, first_turn: int, last_turn: int) -> Iterator[int]:
         """Yield the undecided turns of a range, and count them as decided."""
         end = len(self._next_turns) - 1
-        turn = self._find_next(min(max(first, 0), end))
-        while turn < end and turn <= last:
+        turn = self._find_next(min(max(first_turn, 0), end))
+        while turn < end and turn <= last_turn:
             self._next_turns[turn] = turn + 1
             yield turn
             turn = self._find_next(turn)
@@ -164,7 +164,7 @@ def project_turns(elements: Sequence[Element]) -> tuple[ProjectedTurn, ...]:
             ProjectedTurn(t.index, t.index, tuple(elements[t.start : t.end])) for t in turns
         )
     policies = overlays.list_policies(len(turns))
-    projected: list[ProjectedTurn] = []
+    projected_turns: list[ProjectedTurn] = []
     index = 0
     while index < len(turns):
         end = index + 1
@@ -176,11 +176,11 @@ def project_turns(elements: Sequence[Element]) -> tuple[ProjectedTurn, ...]:
             )
         else:
             projected_elements = _shorten_turn(elements, turns[index], policies[index])
-        projected.append(
+        projected_turns.append(
             ProjectedTurn(turns[index].index, turns[end - 1].index, tuple(projected_elements))
         )
         index = end
-    return tuple(projected)
+    return tuple(projected_turns)
 
 
 def _iter_overlays(elements: Sequence[Element]) -> Iterator[CompactionOverlay]:
@@ -256,8 +256,8 @@ def _replace_events(element: Element, events: Sequence[ConversationEvent]) -> El
     """Return the element with only these events; itself where they are all it has."""
     if all(map(is_, events, element.events)) and len(events) == len(element.events):
         return element
-    legacy = isinstance(element.body, LegacyEvents)
-    body = LegacyEvents(element.tag, tuple(events)) if legacy else events[0]
+    has_legacy_body = isinstance(element.body, LegacyEvents)
+    body = LegacyEvents(element.tag, tuple(events)) if has_legacy_body else events[0]
     return Element(element.raw, body, is_shortened=True)
 
 

@@ -98,9 +98,9 @@ def read_optional_text(fields: Fields, key: str) -> str | None:
     return None if fields.get(key) is None else read_text(fields, key)
 
 
-def can_exceed_depth(raw: str) -> bool:
+def can_exceed_depth(raw_text: str) -> bool:
     """Tell whether a JSON text has enough brackets to be nested deeper than JP reads."""
-    return raw.count("{") + raw.count("[") > _MAX_DEPTH
+    return raw_text.count("{") + raw_text.count("[") > _MAX_DEPTH
 
 
 def check_storable(value: Any, remaining_depth: int = _MAX_DEPTH) -> None:

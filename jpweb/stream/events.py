@@ -57,8 +57,10 @@ class ChatRequest(EventKindBase):
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields in JP's order, absent ones left out."""
-        optional = {"schema": self.schema, "author": self.author}
-        return {"content": self.content} | {k: v for k, v in optional.items() if v is not None}
+        optional_fields = {"schema": self.schema, "author": self.author}
+        return {"content": self.content} | {
+            k: v for k, v in optional_fields.items() if v is not None
+        }
 
 
 ResponseVariant: TypeAlias = Literal["message", "reasoning", "data"]

@@ -129,14 +129,14 @@ class InquiryQuestion:
 
     def to_fields(self) -> dict[str, Any]:
         """Return the wire object; keys with their default value are left out."""
-        optional = {
+        optional_fields = {
             "default": self.default,
             "context": self.context,
             "exclusive": self.exclusive or None,
             "persistence": None if self.persistence == "turn" else self.persistence.value,
         }
         return {"text": self.text, "answer_type": self.answer_type.to_fields()} | {
-            key: value for key, value in optional.items() if value is not None
+            key: value for key, value in optional_fields.items() if value is not None
         }
 
 

@@ -127,9 +127,9 @@ class _Sanitizer:
         for turn in split_turns(elements):
             events = list(iter_events(elements, turn))
             matches = match_events(events)
-            unpaired = _find_unpaired(events, matches)
+            unpaired_places = _find_unpaired(events, matches)
             removals |= {
-                index: step for index, step in unpaired if elements[index].kind is not None
+                index: step for index, step in unpaired_places if elements[index].kind is not None
             }
             for after_index, index, answer in _missing_results(events, matches):
                 insertions.setdefault(after_index, []).append(self._make_slot(3, index, answer))

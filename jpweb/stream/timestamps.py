@@ -19,18 +19,18 @@ _CANONICAL_FORM = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9}", re.ASCI
 
 def parse_timestamp(text: str) -> datetime | None:
     """Return the instant in UTC, to the microsecond, or None where JP would refuse the text."""
-    exact = _parse_exact(text)
-    return exact[0] if exact else None
+    instant = _parse_exact(text)
+    return instant[0] if instant else None
 
 
 def normalize_timestamp(text: str) -> str:
     """Return a spelling that two texts share when they mean the same nanosecond."""
-    exact = _parse_exact(text)
-    if exact is None:
+    instant = _parse_exact(text)
+    if instant is None:
         return text
     if _CANONICAL_FORM.fullmatch(text):
-        return f"{text[:19]}.{exact[1]}"
-    return f"{exact[0].replace(microsecond=0, tzinfo=None).isoformat(' ')}.{exact[1]}"
+        return f"{text[:19]}.{instant[1]}"
+    return f"{instant[0].replace(microsecond=0, tzinfo=None).isoformat(' ')}.{instant[1]}"
 
 
 def format_timestamp(moment: datetime) -> str:

@@ -143,9 +143,9 @@ def match_events(events: Iterable[tuple[Place, EventLike]]) -> EventMatches:
         elif isinstance(kind, InquiryRequest):
             questions[kind.id].append(place)
         elif isinstance(kind, (ToolCallResponse, InquiryResponse)):
-            waiting = (calls if isinstance(kind, ToolCallResponse) else questions)[kind.id]
-            if waiting:
-                responses[waiting.popleft()] = place
+            open_requests = (calls if isinstance(kind, ToolCallResponse) else questions)[kind.id]
+            if open_requests:
+                responses[open_requests.popleft()] = place
             else:
                 orphans.add(place)
     return EventMatches(responses, frozenset(orphans))
@@ -156,13 +156,13 @@ def pair_elements(elements: Sequence[ElementLike], turn: TurnSpan) -> ElementPai
     events = list(_iter_event_likes(elements, turn))
     matches = match_events(events)
     request_types = ToolCallRequest | InquiryRequest
-    unanswered = {
+    unanswered_positions = {
         place[0]
         for place, event in events
         if isinstance(event.kind, request_types) and place not in matches.responses
     }
     return ElementPairs(
-        {a: b for (a, _), (b, _) in matches.responses.items() if a not in unanswered},
+        {a: b for (a, _), (b, _) in matches.responses.items() if a not in unanswered_positions},
         frozenset(a for a, _ in matches.orphans if elements[a].kind is not None),
     )
 
@@ -176,18 +176,18 @@ def find_owners(
     ids are opaque (RFD 082), so a shared prefix only ever decides between running calls; the
     longest wins, because ids of calls may hold dots. Of equals, the last.
     """
-    running = _RunningCalls()
+    running_calls = _RunningCalls()
     requests_by_response = {end: start for start, end in matches.responses.items()}
     owner_by_inquiry: dict[Place, Place] = {}
     for place, event in events:
         kind = event.kind
         if isinstance(kind, ToolCallRequest):
-            running.add_call(place, kind)
+            running_calls.add_call(place, kind)
         elif isinstance(kind, ToolCallResponse):
             if place in requests_by_response:
-                running.end_call(requests_by_response[place])
+                running_calls.end_call(requests_by_response[place])
         elif isinstance(kind, InquiryRequest):
-            owner = running.find_asking_call(kind, event.note.get("tool_call_id"))
+            owner = running_calls.find_asking_call(kind, event.note.get("tool_call_id"))
             if owner is not None:
                 owner_by_inquiry[place] = owner
     return owner_by_inquiry
@@ -259,9 +259,9 @@ class _RunningCalls:
             end = inquiry_id.rfind(".", 0, end)
             if end < 0:
                 break
-            running = self._running_by_id.get(inquiry_id[:end])
-            if running:
-                return running
+            running_calls = self._running_by_id.get(inquiry_id[:end])
+            if running_calls:
+                return running_calls
         return None
 
 
@@ -360,12 +360,12 @@ def find_unfinished_turn(elements: Sequence[Element]) -> UnfinishedTurn | None:
     calls = [(p, e.kind) for p, e in events if isinstance(e.kind, ToolCallRequest)]
     open_calls = {p: call for p, call in calls if p not in matches.responses}
     questions = [(p, e.kind) for p, e in events if isinstance(e.kind, InquiryRequest)]
-    unmatched = tuple((p[0], call) for p, call in open_calls.items())
-    waiting = tuple(
+    unmatched_calls = tuple((p[0], call) for p, call in open_calls.items())
+    waiting_calls = tuple(
         (p[0], request)
         for p, request in questions
         if p not in matches.responses and owner_by_inquiry.get(p) in open_calls
     )
-    if waiting:
-        return UnfinishedTurn(turns[-1], WaitingForInput(unmatched, waiting))
-    return UnfinishedTurn(turns[-1], Executing(unmatched) if unmatched else Streaming())
+    if waiting_calls:
+        return UnfinishedTurn(turns[-1], WaitingForInput(unmatched_calls, waiting_calls))
+    return UnfinishedTurn(turns[-1], Executing(unmatched_calls) if unmatched_calls else Streaming())

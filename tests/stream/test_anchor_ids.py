@@ -185,7 +185,7 @@ def test_an_old_answer_type_and_its_present_spelling_share_their_name():
 def test_a_compatible_element_shares_the_name_of_the_present_one():
     for name in ("inquiry_request.secret", "inquiry_response.redacted"):
         element: Any = wire.read_element((SAMPLES / f"{name}.json").read_text().strip())
-        compatible = wire.write_element(element.body, compatible=True).raw
+        compatible = wire.write_element(element.body, is_compatible=True).raw
         assert compatible != wire.write_element(element.body).raw
         assert anchor_ids.content_anchor(
             wire.read_element(compatible)

@@ -278,7 +278,7 @@ def _make_events_file(conversation: Conversation) -> bytes:
 
 def _get_element_text(element: Element, *, is_compatible: bool) -> str:
     if is_compatible and isinstance(element.body, ConversationEvent):
-        return wire.write_element(element.body, compatible=True).raw
+        return wire.write_element(element.body, is_compatible=True).raw
     return element.raw
 
 

@@ -142,9 +142,9 @@ class MarkdownWriter:
                 yield from self._write_call(item, decisions)
             case StandaloneItem():
                 yield from self._write_entry(item)
-            case stray:
+            case orphan:
                 yield "### Question"
-                yield from _write_inquiry(stray.inquiry)
+                yield from _write_inquiry(orphan.inquiry)
 
     def _write_call(self, item: ToolCall, decisions: Sequence[ApprovalDecision]) -> Iterator[str]:
         yield f"### Tool call {escaping.make_code_span(item.call.name)}"
@@ -264,8 +264,8 @@ def _describe_decision(
     if settled_at:
         parts.append(f"{settled_at:%Y-%m-%d %H:%M:%S} UTC")
     if asked_at and settled_at and settled_at >= asked_at:
-        waited = durations.format_duration((settled_at - asked_at).total_seconds())
-        parts.append(f"after {waited}")
+        duration_text = durations.format_duration((settled_at - asked_at).total_seconds())
+        parts.append(f"after {duration_text}")
     if channel:
         parts.append(channel)
     return ", ".join(parts)

@@ -44,8 +44,8 @@ def write_thread(thread: ExportedThread, *, is_omitted: bool = False) -> Iterato
 def _write_comment(comment: ExportedComment, *, is_reply: bool) -> Iterator[str]:
     kind = "Reply" if is_reply else "Comment"
     author = escaping.escape_line(comment.author)
-    edited = f", edited {_format_time(comment.edited_at)}" if comment.edited_at else ""
-    yield f"{kind} by {author}, {_format_time(comment.made_at)}{edited}:"
+    edit_text = f", edited {_format_time(comment.edited_at)}" if comment.edited_at else ""
+    yield f"{kind} by {author}, {_format_time(comment.made_at)}{edit_text}:"
     yield escaping.quote_text(comment.text)
 
 

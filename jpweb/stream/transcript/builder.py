@@ -46,7 +46,7 @@ def build_items(
     ``turns`` are the index and the first position of each turn that they are in, in order;
     ``states`` are those of questions without an outcome, by the position of the request.
     """
-    starts = [first for _, first in turns]
+    starts = [first_position for _, first_position in turns]
     turn_items: list[TurnItem] = []
     by_turn = groupby(rows, key=lambda row: bisect_right(starts, row.position) - 1)
     for turn_number, turn_rows in by_turn:
@@ -92,8 +92,8 @@ def _build_excerpt(
     """
     events = [
         (place, event)
-        for place, placed in parts_by_place.items()
-        for event in placed.element.events
+        for place, placed_element in parts_by_place.items()
+        for event in placed_element.element.events
     ]
     matches = match_events(events)
     return build_turn_items(parts_by_place, matches, find_owners(events, matches), False, states)
@@ -129,17 +129,17 @@ class _ItemBuilder:
         self._requests = {end: start for start, end in matches.responses.items()}
 
     def add_part(self, place: Place) -> None:
-        placed = self._parts[place]
-        kind = placed.element.kind
+        placed_element = self._parts[place]
+        kind = placed_element.element.kind
         if isinstance(kind, ToolCallRequest):
-            call = self._calls[place] = ToolCall(placed, kind)
+            call = self._calls[place] = ToolCall(placed_element, kind)
             self.items.append(call)
         elif isinstance(kind, InquiryRequest):
             self._add_inquiry(place)
         elif place not in self._requests:
-            self.items.append(StandaloneItem(placed, orphan=place in self._matches.orphans))
+            self.items.append(StandaloneItem(placed_element, orphan=place in self._matches.orphans))
         elif owner_call := self._calls.get(self._requests[place]):
-            owner_call.response = placed
+            owner_call.response = placed_element
         # Otherwise it is the response of an inquiry, whose InquiryPair holds it already.
 
     def _add_inquiry(self, place: Place) -> None:

@@ -25,9 +25,9 @@ def compact_item(item: Item, policy: TurnPolicy) -> Item | None:
             return _compact_call(item, policy)
         case OrphanInquiry():
             return item if policy.summary is None else None
-        case StandaloneItem(placed=here):
-            remaining = _compact_element(here, UNKNOWN_TOOL_NAME, policy)
-            return None if remaining is None else replace(item, placed=remaining)
+        case StandaloneItem(placed=placed_element):
+            remaining_element = _compact_element(placed_element, UNKNOWN_TOOL_NAME, policy)
+            return None if remaining_element is None else replace(item, placed=remaining_element)
 
 
 def _compact_call(call: ToolCall, policy: TurnPolicy) -> ToolCall | None:
@@ -40,18 +40,21 @@ def _compact_call(call: ToolCall, policy: TurnPolicy) -> ToolCall | None:
     return ToolCall(request, request_kind, response, call.inquiries)
 
 
-def _compact_element(placed: PlacedElement, name: str, policy: TurnPolicy) -> PlacedElement | None:
+def _compact_element(
+    placed_element: PlacedElement, name: str, policy: TurnPolicy
+) -> PlacedElement | None:
     """Return the element after a policy; a summary leaves configuration and non-events."""
-    body = placed.element.body
+    body = placed_element.element.body
     if not isinstance(body, ConversationEvent):
-        return placed
+        return placed_element
     if policy.summary is not None:
-        return placed if isinstance(body.kind, ConfigDelta) else None
+        return placed_element if isinstance(body.kind, ConfigDelta) else None
     kind = apply_policy(body.kind, name, policy)
     if kind is None:
         return None
     if kind is body.kind:
-        return placed
+        return placed_element
     return replace(
-        placed, element=Element(placed.element.raw, replace(body, kind=kind), is_shortened=True)
+        placed_element,
+        element=Element(placed_element.element.raw, replace(body, kind=kind), is_shortened=True),
     )

@@ -64,8 +64,8 @@ def group_and_match(
     turn_matches: dict[int, TurnMatches] = {}
     for turn in turn_spans:
         if not _link_calls(elements, turn, item_positions):
-            turn_matches[turn.start] = matched = match_turn(elements, turn)
-            _link_matched(matched, turn, item_positions)
+            turn_matches[turn.start] = turn_match = match_turn(elements, turn)
+            _link_matched(turn_match, turn, item_positions)
     openings = [TurnOpening(turn.start, _opening_title(elements, turn)) for turn in turn_spans]
     return ElementGroups(item_positions, openings), turn_matches
 
@@ -81,18 +81,18 @@ def _link_calls(
 ) -> bool:
     """Set the item positions of a turn's elements; False where it has other than calls to match."""
     calls: dict[str, list[int]] = {}
-    answered: dict[str, int] = {}
+    answered_counts: dict[str, int] = {}
     for position in range(turn.start, turn.end):
         kind = elements[position].kind
         # type() is faster than isinstance: this runs for each element of an import.
         if type(kind) is ToolCallRequest:
             calls.setdefault(kind.id, []).append(position)
         elif type(kind) is ToolCallResponse:
-            answered_count = answered.get(kind.id, 0)
+            answered_count = answered_counts.get(kind.id, 0)
             call_positions = calls.get(kind.id, ())
             if answered_count < len(call_positions):
                 item_positions[position] = call_positions[answered_count]
-                answered[kind.id] = answered_count + 1
+                answered_counts[kind.id] = answered_count + 1
         elif kind is None or type(kind) is InquiryRequest:
             if kind is None and not isinstance(elements[position].body, LegacyEvents):
                 continue
@@ -100,26 +100,26 @@ def _link_calls(
     return True
 
 
-def _link_matched(matched: TurnMatches, turn: TurnSpan, item_positions: list[int]) -> None:
+def _link_matched(turn_match: TurnMatches, turn: TurnSpan, item_positions: list[int]) -> None:
     """Set them as ``_link_calls`` does, for turns with inquiries or legacy elements."""
-    links = [(end[0], start[0]) for start, end in matched.matches.responses.items()]
-    links += [(request[0], call[0]) for request, call in matched.owner_by_inquiry.items()]
+    links = [(end[0], start[0]) for start, end in turn_match.matches.responses.items()]
+    links += [(request[0], call[0]) for request, call in turn_match.owner_by_inquiry.items()]
     for position in range(turn.start, turn.end):
         item_positions[position] = position
-    for later, earlier in links:
-        _union_items(item_positions, later, earlier)
+    for later_position, earlier_position in links:
+        _union_items(item_positions, later_position, earlier_position)
     for position in range(turn.start, turn.end):
         item_positions[position] = _find_item_position(item_positions, position)
 
 
 def _union_items(item_positions: list[int], first_position: int, second_position: int) -> None:
-    low, high = sorted(
+    lower_position, higher_position = sorted(
         (
             _find_item_position(item_positions, first_position),
             _find_item_position(item_positions, second_position),
         )
     )
-    item_positions[high] = low
+    item_positions[higher_position] = lower_position
 
 
 def _find_item_position(item_positions: list[int], position: int) -> int:

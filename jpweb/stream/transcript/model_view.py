@@ -75,9 +75,9 @@ def count_withheld(items: Iterable[Item]) -> Counter[str]:
                 counts["question"] += len(item.inquiries)
             case OrphanInquiry():
                 counts["question"] += 1
-            case StandaloneItem(placed=here):
+            case StandaloneItem(placed=placed_element):
                 if not any(_iter_sent(item)):
-                    category = categorize_element(here.element)
+                    category = categorize_element(placed_element.element)
                     counts["stray" if category in ("result", "failure") else category] += 1
     del counts["turn"]
     return +counts
@@ -94,15 +94,15 @@ def _iter_sent(item: Item) -> Iterator[SentEvent]:
             elif not request.legacy_tag:
                 result = ToolCallResponse(item.call.id, INTERRUPTED, is_error=True)
                 yield SentEvent("tool", request, result, is_synthetic=True)
-        case StandaloneItem(placed=here, orphan=orphan):
-            if here.legacy_tag or not orphan:
-                yield from _iter_visible(here)
+        case StandaloneItem(placed=placed_element, orphan=orphan):
+            if placed_element.legacy_tag or not orphan:
+                yield from _iter_visible(placed_element)
 
 
-def _iter_visible(placed: PlacedElement) -> Iterator[SentEvent]:
-    kind = placed.element.kind
+def _iter_visible(placed_element: PlacedElement) -> Iterator[SentEvent]:
+    kind = placed_element.element.kind
     if kind is not None and kind.PROVIDER_VISIBLE:
-        yield SentEvent(_get_role(kind), placed, kind)
+        yield SentEvent(_get_role(kind), placed_element, kind)
 
 
 def _get_role(kind: EventKind) -> Role:

@@ -38,27 +38,29 @@ _CONTAINER_TYPES = (dict, list)
 _SHALLOW_DEPTH = 60
 
 
-def read_element(raw: str) -> Element:
+def read_element(raw_text: str) -> Element:
     """Return the element of a JSON text. Never fails."""
-    event = fast_codec.read_event(raw)
-    return _read_any_shape(raw) if event is None else Element(raw, event)
+    event = fast_codec.read_event(raw_text)
+    return _read_any_shape(raw_text) if event is None else Element(raw_text, event)
 
 
-def _read_any_shape(raw: str) -> Element:
+def _read_any_shape(raw_text: str) -> Element:
     """Return the element of a JSON text of any shape."""
     try:
-        value = msgspec.json.decode(raw)
+        value = msgspec.json.decode(raw_text)
     except (ValueError, RecursionError) as error:
-        return Element(raw, BrokenEvent("unknown", f"its JSON cannot be read: {error}"))
+        return Element(raw_text, BrokenEvent("unknown", f"its JSON cannot be read: {error}"))
     tag = value.get("type") if isinstance(value, dict) else None
     tag = tag if isinstance(tag, str) else "unknown"
     layout = None if tag in KINDS else legacy.recognise_layout(value)
     try:
-        if can_exceed_depth(raw) and not _is_shallow(value):
+        if can_exceed_depth(raw_text) and not _is_shallow(value):
             check_storable(value)
-        return Element(raw, legacy.read_legacy(layout, value) if layout else _make_body(tag, value))
-    except MalformedElement as malformed:
-        return Element(raw, BrokenEvent(layout or tag, str(malformed)))
+        return Element(
+            raw_text, legacy.read_legacy(layout, value) if layout else _make_body(tag, value)
+        )
+    except MalformedElement as malformation:
+        return Element(raw_text, BrokenEvent(layout or tag, str(malformation)))
 
 
 def _is_shallow(value: Any) -> bool:
@@ -76,24 +78,24 @@ def _is_shallow(value: Any) -> bool:
     return False
 
 
-def write_element(event: ConversationEvent, *, compatible: bool = False) -> Element:
+def write_element(event: ConversationEvent, *, is_compatible: bool = False) -> Element:
     """Return the element of an event, its text in the form that JP writes inside the array.
 
-    ``compatible`` is for a workspace that a jp before RFD 082 opens too (section 15.4): a response
-    without an answer gets ``"answer": null``, a secret question is written as a text one and noted
-    as secret in its metadata, from which it is read as secret again.
+    ``is_compatible`` is for a workspace that a jp before RFD 082 opens too (section 15.4): a
+    response without an answer gets ``"answer": null``, a secret question is written as a text one
+    and noted as secret in its metadata, from which it is read as secret again.
 
     Ids of RFD 097 and 098 are not written: JP before them refuses a ``turn_start`` that has one.
     Raises MalformedElement for values that JP could not read again: too deep, not finite, half a
     surrogate.
     """
-    if compatible:
+    if is_compatible:
         event = _note_secret(event)
     stamp, tag = {"timestamp": event.timestamp}, {"type": event.kind.TAG}
     value = (tag | stamp if event.kind.OVERLAY else stamp | tag) | event.kind.to_fields()
     if event.metadata:
         value["metadata"] = event.metadata
-    if compatible:
+    if is_compatible:
         _make_compatible(event.kind, value)
     check_storable(value)
     try:
@@ -130,29 +132,31 @@ def _make_body(tag: str, value: Any) -> ElementBody:
 
 def _make_event(kind: type[EventKind], value: Fields) -> ConversationEvent:
     stamp = _read_timestamp(kind, value)
-    decoded = dict(value)
+    decoded_fields = dict(value)
     for key in _encoded_keys(kind) & value.keys():
         decode = base64_fields.decode_content if key == "content" else base64_fields.decode_text
-        decoded[key] = base64_fields.map_strings(decode, value[key])
-    metadata = _read_metadata(kind, decoded)
+        decoded_fields[key] = base64_fields.map_strings(decode, value[key])
+    metadata = _read_metadata(kind, decoded_fields)
     if kind is InquiryRequest:
-        _restore_secret(decoded, metadata)
+        _restore_secret(decoded_fields, metadata)
     elif kind is ToolCallRequest:
         metadata = legacy.read_tool_answers(value) | metadata
     return ConversationEvent(
         stamp,
-        kind.from_fields(decoded),
+        kind.from_fields(decoded_fields),
         metadata,
         _read_link(value, "event_id"),
         _read_link(value, "request_id"),
     )
 
 
-def _restore_secret(decoded: dict[str, Any], metadata: dict[str, Any]) -> None:
+def _restore_secret(decoded_fields: dict[str, Any], metadata: dict[str, Any]) -> None:
     """Undo the change that ``compatible`` makes to a secret question."""
-    match decoded, metadata:
+    match decoded_fields, metadata:
         case {"question": {"answer_type": {"type": Text.TAG}}}, {"jpweb": {"secret": True}}:
-            decoded["question"] = decoded["question"] | {"answer_type": Secret().to_fields()}
+            decoded_fields["question"] = decoded_fields["question"] | {
+                "answer_type": Secret().to_fields()
+            }
         case _:
             pass
 
@@ -166,16 +170,16 @@ def _encoded_keys(kind: EventKind | type[EventKind]) -> frozenset[str]:
     return kind.ENCODED | {"metadata"}
 
 
-def _read_metadata(kind: type[EventKind], decoded: Fields) -> dict[str, Any]:
-    if kind.OVERLAY and not isinstance(decoded.get("metadata"), dict):
+def _read_metadata(kind: type[EventKind], decoded_fields: Fields) -> dict[str, Any]:
+    if kind.OVERLAY and not isinstance(decoded_fields.get("metadata"), dict):
         return {}  # JP writes no metadata of overlays, and ignores any
-    return read_mapping(decoded, "metadata")
+    return read_mapping(decoded_fields, "metadata")
 
 
 def _read_timestamp(kind: type[EventKind], value: Fields) -> str:
     if kind is ConfigDelta:
-        loose = value.get("timestamp")
-        return loose if isinstance(loose, str) else ""
+        timestamp = value.get("timestamp")
+        return timestamp if isinstance(timestamp, str) else ""
     stamp = read_text(value, "timestamp")
     if timestamps.parse_timestamp(stamp) is None:
         raise MalformedElement(f"“timestamp” cannot be read: {stamp[:60]!r}")

@@ -50,14 +50,14 @@ def find_incompatibilities(elements: Sequence[Element], framing: str = "") -> li
 
 def _find_reasons(element: Element) -> Iterator[tuple[str, bool]]:
     body, value = element.body, _read_object(element)
-    missing = [key for key in ("timestamp", "type") if key not in value]
-    if missing:
-        yield f"it has no {' and no '.join(f'“{key}”' for key in missing)}", True
+    missing_keys = [key for key in ("timestamp", "type") if key not in value]
+    if missing_keys:
+        yield f"it has no {' and no '.join(f'“{key}”' for key in missing_keys)}", True
     elif isinstance(body, BrokenEvent):
         yield f"it is broken: {body.problem}", False
     match element.kind:
-        case TurnStart() if extra := sorted(value.keys() - _TURN_START_KEYS):
-            yield f"a turn_start may not have {', '.join(f'“{key}”' for key in extra)}", False
+        case TurnStart() if extra_keys := sorted(value.keys() - _TURN_START_KEYS):
+            yield f"a turn_start may not have {', '.join(f'“{key}”' for key in extra_keys)}", False
         case InquiryResponse() if "answer" not in value:
             yield "an inquiry_response without “answer” is of RFD 082", False
         case InquiryRequest():

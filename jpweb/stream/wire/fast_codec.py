@@ -104,17 +104,17 @@ _KnownShape = (
 _decode = msgspec.json.Decoder(_KnownShape).decode
 
 
-def read_event(raw: str) -> ConversationEvent | None:
+def read_event(raw_text: str) -> ConversationEvent | None:
     """Return the event of an element's text, or None where its shape is not one of these."""
     try:
-        shape = _decode(raw)
-        kind = _READERS[type(shape)](shape, raw)
+        shape = _decode(raw_text)
+        kind = _READERS[type(shape)](shape, raw_text)
     except (ValueError, RecursionError, MalformedElement):
         return None
     if kind is None or anchor_ids.normalize_timestamp(shape.timestamp) is None:
         return None
     if type(shape) is _ChatResponse and shape.metadata is not UNSET:
-        if can_exceed_depth(raw):
+        if can_exceed_depth(raw_text):
             return None
         metadata = base64_fields.map_strings(_decode_text, shape.metadata)
         return ConversationEvent(shape.timestamp, kind, metadata)
@@ -129,21 +129,21 @@ class PartialShape(msgspec.Struct):
     timestamp: str
 
 
-def read_partial_shape(raw: str) -> PartialShape | None:
+def read_partial_shape(raw_text: str) -> PartialShape | None:
     """Return the partial shape of an element, or None where its shape is not one of these.
 
     An incomplete kind has empty fields: only its type counts.
     """
     try:
-        shape = _decode(raw)
+        shape = _decode(raw_text)
     except (ValueError, RecursionError):
         return None
     describe = _DESCRIBERS.get(type(shape))
     timestamp = None if describe is None else anchor_ids.normalize_uncached(shape.timestamp)
-    described = None if describe is None or timestamp is None else describe(shape, raw)
-    if described is None:
+    description = None if describe is None or timestamp is None else describe(shape, raw_text)
+    if description is None:
         return None
-    kind, content = described
+    kind, content = description
     complete_timestamp = shape.timestamp if type(kind) in _COMPLETE_KINDS else ""
     return PartialShape(
         kind, anchor_ids.hash_content([kind.TAG, timestamp, content]), complete_timestamp
@@ -154,33 +154,33 @@ def read_partial_shape(raw: str) -> PartialShape | None:
 _KindAndContent: TypeAlias = tuple[EventKind, dict[str, Any]] | None
 
 
-def _describe_turn_start(_shape: _TurnStart, _raw: str) -> _KindAndContent:
+def _describe_turn_start(_shape: _TurnStart, _raw_text: str) -> _KindAndContent:
     return _TURN_START, {}
 
 
-def _describe_request(shape: _ChatRequest, _raw: str) -> _KindAndContent:
+def _describe_request(shape: _ChatRequest, _raw_text: str) -> _KindAndContent:
     return _CHAT_REQUEST, {"content": shape.content}
 
 
-def _describe_response(shape: _ChatResponse, raw: str) -> _KindAndContent:
-    if shape.metadata is not UNSET and can_exceed_depth(raw):
+def _describe_response(shape: _ChatResponse, raw_text: str) -> _KindAndContent:
+    if shape.metadata is not UNSET and can_exceed_depth(raw_text):
         return None
     if shape.message is not UNSET:
         return _CHAT_RESPONSE, {"message": shape.message}
     return None if shape.reasoning is UNSET else (_REASONING, {"reasoning": shape.reasoning})
 
 
-def _describe_call(shape: _ToolCallRequest, raw: str) -> _KindAndContent:
-    if not _decode_arguments(shape.arguments, raw):
+def _describe_call(shape: _ToolCallRequest, raw_text: str) -> _KindAndContent:
+    if not _decode_arguments(shape.arguments, raw_text):
         return None
     fields = {"id": shape.id, "name": shape.name, "arguments": shape.arguments}
     return ToolCallRequest(shape.id, shape.name, shape.arguments), fields
 
 
-def _describe_result(shape: _ToolCallResponse, _raw: str) -> _KindAndContent:
+def _describe_result(shape: _ToolCallResponse, _raw_text: str) -> _KindAndContent:
     content = _decode_content(shape.content)
-    plain = base64_fields.decode_url_safe(content)
-    fields = {"id": shape.id, "content": plain, "is_error": shape.is_error}
+    decoded_text = base64_fields.decode_url_safe(content)
+    fields = {"id": shape.id, "content": decoded_text, "is_error": shape.is_error}
     return ToolCallResponse(shape.id, content, shape.is_error), fields
 
 
@@ -198,50 +198,50 @@ _DESCRIBERS: dict[type[_Shape], Callable[[Any, str], _KindAndContent]] = {
 }
 
 
-def _make_turn_start(_shape: _TurnStart, _raw: str) -> TurnStart:
+def _make_turn_start(_shape: _TurnStart, _raw_text: str) -> TurnStart:
     return TurnStart()
 
 
-def _make_chat_request(shape: _ChatRequest, _raw: str) -> ChatRequest:
+def _make_chat_request(shape: _ChatRequest, _raw_text: str) -> ChatRequest:
     return ChatRequest(shape.content)
 
 
-def _make_chat_response(shape: _ChatResponse, _raw: str) -> ChatResponse | None:
+def _make_chat_response(shape: _ChatResponse, _raw_text: str) -> ChatResponse | None:
     if shape.message is not UNSET:
         return ChatResponse("message", shape.message)
     return None if shape.reasoning is UNSET else ChatResponse("reasoning", shape.reasoning)
 
 
-def _make_call_request(shape: _ToolCallRequest, raw: str) -> ToolCallRequest | None:
-    if not _decode_arguments(shape.arguments, raw):
+def _make_call_request(shape: _ToolCallRequest, raw_text: str) -> ToolCallRequest | None:
+    if not _decode_arguments(shape.arguments, raw_text):
         return None
     return ToolCallRequest(shape.id, shape.name, shape.arguments)
 
 
-def _decode_arguments(arguments: dict[str, Any], raw: str) -> bool:
+def _decode_arguments(arguments: dict[str, Any], raw_text: str) -> bool:
     """Decode the strings in a call's arguments; return False where they may be nested too deep."""
     for key, value in arguments.items():
         if type(value) is str:
             arguments[key] = _decode_text(value)
         elif type(value) in _CONTAINER_TYPES:
-            if can_exceed_depth(raw):
+            if can_exceed_depth(raw_text):
                 return False
             arguments[key] = base64_fields.map_strings(_decode_text, value)
     return True
 
 
-def _make_call_response(shape: _ToolCallResponse, _raw: str) -> ToolCallResponse:
+def _make_call_response(shape: _ToolCallResponse, _raw_text: str) -> ToolCallResponse:
     return ToolCallResponse(shape.id, _decode_content(shape.content), shape.is_error)
 
 
-def _make_inquiry_request(shape: _InquiryRequest, raw: str) -> InquiryRequest | None:
-    if can_exceed_depth(raw):
+def _make_inquiry_request(shape: _InquiryRequest, raw_text: str) -> InquiryRequest | None:
+    if can_exceed_depth(raw_text):
         return None
     return InquiryRequest(shape.id, _make_source(shape.source), _make_question(shape.question))
 
 
-def _make_inquiry_response(shape: _InquiryResponse, raw: str) -> InquiryResponse | None:
-    if shape.outcome != Answered.TAG or can_exceed_depth(raw):
+def _make_inquiry_response(shape: _InquiryResponse, raw_text: str) -> InquiryResponse | None:
+    if shape.outcome != Answered.TAG or can_exceed_depth(raw_text):
         return None
     return InquiryResponse(shape.id, Answered(shape.answer))
 
@@ -280,18 +280,18 @@ _READERS: dict[type[_Shape], Callable[[Any, str], EventKind | None]] = {
 def _decode_text(text: str) -> str:
     """Return the result of ``base64_fields.decode_text``, 20 times as fast for long texts."""
     try:
-        plain = pybase64.b64decode(text, validate=True)
+        decoded_text = pybase64.b64decode(text, validate=True)
         # The unused bits of the last character alone decide whether it is canonical.
         if text.endswith("==") and text[-3] not in _LAST_OF_ONE:
             return text
         if text.endswith("=") and text[-2] not in _LAST_OF_TWO:
             return text
-        return plain.decode()
+        return decoded_text.decode()
     except ValueError:  # binascii.Error is a subclass
         return text
 
 
 def _decode_content(text: str) -> str:
     """Return the result of ``base64_fields.decode_content``."""
-    plain = _decode_text(text)
-    return plain if plain != text else base64_fields.decode_url_safe(text)
+    decoded_text = _decode_text(text)
+    return decoded_text if decoded_text != text else base64_fields.decode_url_safe(text)

@@ -73,8 +73,8 @@ def has_more_elements(data: bytes, limit: int) -> bool:
     for begin in range(data.find(b"[") + 1, len(data), _CHUNK_BYTES):
         outside = _STRING.sub(b"", string + data[begin : begin + _CHUNK_BYTES])
         outside, quote, inside = outside.partition(b'"')
-        escaped = len(inside) - len(inside.rstrip(b"\\"))
-        string = quote + b"\\" * (escaped % 2)
+        backslash_count = len(inside) - len(inside.rstrip(b"\\"))
+        string = quote + b"\\" * (backslash_count % 2)
         for mark in _collapse_brackets(outside):
             depth += _DEPTH_CHANGE.get(chr(mark), 0)
             commas += mark == ord(",") and depth == 1
@@ -88,7 +88,7 @@ def split_with_framing(data: bytes) -> tuple[list[str], str]:
 
     Raises MalformedStream.
     """
-    texts, gaps = _split_raw(data, framed=True)
+    texts, gaps = _split_raw(data, with_framing=True)
     if gaps is None:
         return texts, ""
     if len(gaps) == 1:
@@ -138,35 +138,35 @@ def _read_framing(framing: str, total: int) -> _Framing:
 
 def _collapse_brackets(outside: bytes) -> bytes:
     """Return the brackets and commas that are in no pair of brackets of this piece."""
-    marks, removed = outside.translate(None, _NON_MARK_BYTES), 1
+    marks, removed_count = outside.translate(None, _NON_MARK_BYTES), 1
     for _ in range(_MAX_LEVELS):
-        if removed:
-            marks, removed = _INNERMOST.subn(b"", marks)
+        if removed_count:
+            marks, removed_count = _INNERMOST.subn(b"", marks)
     return marks
 
 
 def _make_framing(gaps: list[str]) -> _Framing:
     head, *inner_gaps, tail = gaps
-    counted = Counter(inner_gaps).most_common(1)
-    between = counted[0][0] if counted else "," + head.partition("[")[2]
-    odd = {i: gap for i, gap in enumerate(inner_gaps) if gap != between}
-    return _Framing(head, between, tail, odd)
+    common_gaps = Counter(inner_gaps).most_common(1)
+    between = common_gaps[0][0] if common_gaps else "," + head.partition("[")[2]
+    odd_gaps = {i: gap for i, gap in enumerate(inner_gaps) if gap != between}
+    return _Framing(head, between, tail, odd_gaps)
 
 
-def _split_raw(data: bytes, *, framed: bool = False) -> tuple[list[str], list[str] | None]:
+def _split_raw(data: bytes, *, with_framing: bool = False) -> tuple[list[str], list[str] | None]:
     """Return the texts and the gaps: one more than texts; none where they are JP's or unwanted."""
     start = len(_BOM) if data.startswith(_BOM) else 0
     try:
-        raws = _SPLITTER.decode(memoryview(data)[start:])
-        texts = [str(raw, "utf-8") for raw in raws]
+        raw_items = _SPLITTER.decode(memoryview(data)[start:])
+        texts = [str(raw_item, "utf-8") for raw_item in raw_items]
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         return _split_loosely(_decode_utf8(data), start, error)
-    if not framed or _is_jp_framing(data, raws):
+    if not with_framing or _is_jp_framing(data, raw_items):
         return texts, None
-    return texts, _read_gaps(data, start, raws)
+    return texts, _read_gaps(data, start, raw_items)
 
 
-def _is_jp_framing(data: bytes, raws: list[msgspec.Raw]) -> bool:
+def _is_jp_framing(data: bytes, raw_items: list[msgspec.Raw]) -> bool:
     """Tell whether every gap is the one that JP writes, as nearly always.
 
     After a longer gap ``offset`` stays before the end of each further element. No element ends
@@ -176,25 +176,25 @@ def _is_jp_framing(data: bytes, raws: list[msgspec.Raw]) -> bool:
     if not data.startswith(_HEAD):
         return False
     offset, gap = len(_HEAD), len(_BETWEEN)
-    for raw in raws:
-        offset += len(raw)
+    for raw_item in raw_items:
+        offset += len(raw_item)
         if not data.startswith(_BETWEEN, offset):
             return data[offset:] == _TAIL
         offset += gap
     return False
 
 
-def _read_gaps(data: bytes, start: int, raws: list[msgspec.Raw]) -> list[str]:
+def _read_gaps(data: bytes, start: int, raw_items: list[msgspec.Raw]) -> list[str]:
     """Return the gaps; equal ones are interned, because there may be millions."""
     gap_by_bytes: dict[bytes, str] = {}
     gaps: list[str] = []
     offset = 0
-    for raw in raws:
+    for raw_item in raw_items:
         edge = _GAP.match(data, offset or start)
         end = edge.end() if edge else offset  # always matches: msgspec has decoded this array
         gap = data[offset:end]
         gaps.append(gap_by_bytes.get(gap) or gap_by_bytes.setdefault(gap, gap.decode()))
-        offset = end + len(raw)
+        offset = end + len(raw_item)
     return [*gaps, data[offset:].decode()]
 
 
@@ -207,16 +207,16 @@ def _decode_utf8(data: bytes) -> str:
 
 def _split_loosely(document: str, start: int, cause: Exception) -> tuple[list[str], list[str]]:
     """Split by brackets, strings and commas alone; nothing here recurses."""
-    malformed = MalformedStream(
+    malformation = MalformedStream(
         "nested too deeply" if isinstance(cause, RecursionError) else str(cause)
     )
     texts: list[str] = []
     gaps: list[str] = []
     offset = 0  # the end of the previous element
-    for begin, end in _find_pieces(document, 1 if start else 0, malformed):
+    for begin, end in _find_pieces(document, 1 if start else 0, malformation):
         piece = document[begin:end]
         text = piece.strip(_WHITESPACE)
-        _check_json(text, malformed)
+        _check_json(text, malformation)
         lead = len(piece) - len(piece.lstrip(_WHITESPACE))
         gaps.append(document[offset : begin + lead])
         texts.append(text)
@@ -224,11 +224,11 @@ def _split_loosely(document: str, start: int, cause: Exception) -> tuple[list[st
     return texts, [*gaps, document[offset:]]
 
 
-def _find_pieces(document: str, start: int, malformed: MalformedStream) -> list[tuple[int, int]]:
+def _find_pieces(document: str, start: int, malformation: MalformedStream) -> list[tuple[int, int]]:
     """Return the ranges of the pieces between the commas of the outer array."""
     pieces: list[tuple[int, int]] = []
     if not _OPENING.match(document, start):
-        raise malformed
+        raise malformation
     depth = begin = 0
     for token in _TOKEN.finditer(document, start):
         mark, position = token[0], token.start()
@@ -244,14 +244,14 @@ def _find_pieces(document: str, start: int, malformed: MalformedStream) -> list[
             if mark == "]" and not document[begin:].strip(_WHITESPACE):
                 return pieces
             break
-    raise malformed
+    raise malformation
 
 
-def _check_json(text: str, malformed: MalformedStream) -> None:
+def _check_json(text: str, malformation: MalformedStream) -> None:
     """Raise the given error for a text that is not JSON, loosely; too deep a text passes."""
     try:
         _LOOSE_DECODER.decode(text)
     except RecursionError:
         return  # its brackets are balanced: it is kept as a BrokenEvent
     except ValueError as error:
-        raise malformed from error
+        raise malformation from error

@@ -133,16 +133,18 @@ def _read_call(call: Any) -> ToolCallRequest:
         return ToolCallRequest(
             read_text(call, "id"), read_text(call, "name"), _decode_arguments(arguments)
         )
-    decoded = base64_fields.map_strings(base64_fields.decode_text, read_mapping(call, "arguments"))
-    return ToolCallRequest(read_text(call, "id"), read_text(call, "name"), decoded)
+    decoded_arguments = base64_fields.map_strings(
+        base64_fields.decode_text, read_mapping(call, "arguments")
+    )
+    return ToolCallRequest(read_text(call, "id"), read_text(call, "name"), decoded_arguments)
 
 
 def _decode_arguments(arguments: str) -> dict[str, Any]:
     """Return arguments that are one base64 text of JSON; under one name where they are not."""
-    plain = base64_fields.decode_text(arguments)
+    decoded_text = base64_fields.decode_text(arguments)
     try:
-        value = msgspec.json.decode(plain)
+        value = msgspec.json.decode(decoded_text)
         check_storable(value)
     except (ValueError, RecursionError, MalformedElement):
         value = None
-    return value if isinstance(value, dict) else {"arguments": plain}
+    return value if isinstance(value, dict) else {"arguments": decoded_text}

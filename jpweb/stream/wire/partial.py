@@ -56,14 +56,14 @@ class PartialElement(msgspec.Struct):
         return next((event.note for event in self.element.events), {})
 
 
-def read_partial(raw: str) -> PartialElement:
+def read_partial(raw_text: str) -> PartialElement:
     """Read an element's text partially. Never fails."""
-    partial = fast_codec.read_partial_shape(raw)
-    if partial is not None:
+    shape = fast_codec.read_partial_shape(raw_text)
+    if shape is not None:
         return PartialElement(
-            raw, partial.kind.TAG, partial.content_anchor, partial.kind, None, partial.timestamp
+            raw_text, shape.kind.TAG, shape.content_anchor, shape.kind, None, shape.timestamp
         )
-    element = codec.read_element(raw)
+    element = codec.read_element(raw_text)
     return PartialElement(
-        raw, element.tag, anchor_ids.content_anchor(element), element.kind, element
+        raw_text, element.tag, anchor_ids.content_anchor(element), element.kind, element
     )

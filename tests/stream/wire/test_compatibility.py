@@ -38,7 +38,7 @@ def request(answer_type) -> Any:
 
 def make_compatible(kind, metadata=None) -> Any:
     return json.loads(
-        wire.write_element(ConversationEvent(AT, kind, metadata or {}), compatible=True).raw
+        wire.write_element(ConversationEvent(AT, kind, metadata or {}), is_compatible=True).raw
     )
 
 
@@ -59,7 +59,7 @@ def test_a_compatible_secret_question_is_text_and_read_as_secret():
     assert element.kind.question.answer_type == Secret()
     assert element.body.metadata == {"jpweb": {"question_id": "a", "secret": True}, "other": 1}
     compatible_element = wire.write_element(
-        ConversationEvent(AT, make_inquiry("q", type=Secret())), compatible=True
+        ConversationEvent(AT, make_inquiry("q", type=Secret())), is_compatible=True
     )
     assert wire.read_element(compatible_element.raw) == compatible_element
 
@@ -73,7 +73,9 @@ def test_text_stays_text_where_nothing_says_secret(note):
 @given(strategies.kinds, strategies.objects)
 @settings(deadline=None)
 def test_compatible_writing_can_be_read_again_with_the_same_content(kind, metadata):
-    compatible_element = wire.write_element(ConversationEvent(AT, kind, metadata), compatible=True)
+    compatible_element = wire.write_element(
+        ConversationEvent(AT, kind, metadata), is_compatible=True
+    )
     assert wire.read_element(compatible_element.raw) == compatible_element
     assert compatible_element.kind == kind
     assert wire.find_incompatibilities([compatible_element]) == []
