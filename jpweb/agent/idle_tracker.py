@@ -101,10 +101,10 @@ class IdleTracker:
             self._update_events()
 
     def _update_events(self) -> None:
-        current, previous = (
+        current_event, previous_event = (
             (self._idle_event, self._busy_event)
             if self.is_idle
             else (self._busy_event, self._idle_event)
         )
-        previous.clear()
-        current.set()
+        previous_event.clear()
+        current_event.set()

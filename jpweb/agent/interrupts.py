@@ -91,17 +91,21 @@ class Interrupts:
         await self._interrupted.wait()
 
 
-def _join_interrupts(first: Restart | Respond, second: Restart | Respond) -> Restart | Respond:
+def _join_interrupts(
+    first_interrupt: Restart | Respond, second_interrupt: Restart | Respond
+) -> Restart | Respond:
     """Return the more severe of two interrupts, with the ids of both and the texts of responses."""
-    interrupt_ids = (*first.interrupt_ids, *second.interrupt_ids)
-    if isinstance(first, Respond) and isinstance(second, Respond):
+    interrupt_ids = (*first_interrupt.interrupt_ids, *second_interrupt.interrupt_ids)
+    if isinstance(first_interrupt, Respond) and isinstance(second_interrupt, Respond):
         return replace(
-            second,
-            text="\n\n".join(filter(None, (first.text, second.text))),
+            second_interrupt,
+            text="\n\n".join(filter(None, (first_interrupt.text, second_interrupt.text))),
             interrupt_ids=interrupt_ids,
-            parts=(*first.list_parts(), *second.list_parts()),
+            parts=(*first_interrupt.list_parts(), *second_interrupt.list_parts()),
         )
-    return replace(max(second, first, key=_get_severity), interrupt_ids=interrupt_ids)
+    return replace(
+        max(second_interrupt, first_interrupt, key=_get_severity), interrupt_ids=interrupt_ids
+    )
 
 
 def _get_severity(interrupt: Restart | Respond) -> int:

@@ -68,11 +68,11 @@ def redact_cut_start(secrets: Iterable[SecretAnswer], text: str) -> str:
         ),
         default=0,
     )
-    encoded = max(
+    encoded_length = max(
         (_compute_remainder_length(form, text) for form in _list_secret_forms(secrets)), default=0
     )
     # One or two leading digits match some encoded form of any secret by chance.
-    remainder = max(as_is, encoded if encoded >= _MIN_SECRET_CHARS else 0)
+    remainder = max(as_is, encoded_length if encoded_length >= _MIN_SECRET_CHARS else 0)
     return f"{REDACTED_TEXT}{text[remainder:]}" if remainder else text
 
 
@@ -134,18 +134,18 @@ def _redact_split(forms: Sequence[str], texts: list[str]) -> list[str]:
     """Return the texts without the secrets that begin in one of them and end in a later one."""
     if len(texts) < 2:  # noqa: PLR2004  nothing to be split over
         return texts
-    joined = "".join(texts)
+    joined_text = "".join(texts)
     spans = [
         (start, start + len(form))
         for form in forms
         if len(form) >= _MIN_SPLIT_CHARS
-        for start in _find_offsets(form, joined)
+        for start in _find_offsets(form, joined_text)
     ]
-    cleaned, begin = [], 0
+    cleaned_texts, begin = [], 0
     for text in texts:
-        cleaned.append(_redact_ranges(text, [(s - begin, e - begin) for s, e in spans]))
+        cleaned_texts.append(_redact_ranges(text, [(s - begin, e - begin) for s, e in spans]))
         begin += len(text)
-    return cleaned
+    return cleaned_texts
 
 
 def _find_offsets(form: str, text: str) -> Iterator[int]:
@@ -168,8 +168,10 @@ def _redact_ranges(text: str, ranges: Iterable[tuple[int, int]]) -> str:
 
 def _list_secret_forms(secrets: Iterable[SecretAnswer]) -> list[str]:
     """Return the texts to search for, the longest first."""
-    plain = {secret.value for secret in secrets if _is_redactable(secret)}
-    spellings = plain | {form for value in plain for form in _list_value_forms(value)}
+    secret_values = {secret.value for secret in secrets if _is_redactable(secret)}
+    spellings = secret_values | {
+        form for value in secret_values for form in _list_value_forms(value)
+    }
     # A tool writes its outcome as JSON, so each form may be escaped once more.
     all_forms = spellings | {form for text in spellings for form in _list_json_forms(text, 1)}
     return sorted(all_forms, key=len, reverse=True)
@@ -186,12 +188,12 @@ def _list_value_forms(value: str) -> Iterator[str]:
     yield html.escape(value).replace("&#x27;", "&#39;")
     yield "".join(f"&#{ord(char)};" for char in value)
     yield from _list_case_forms("".join(f"&#x{ord(char):x};" for char in value), "&#x")
-    encoded = value.encode("utf-8", "surrogatepass")
-    for quoted in (quote(encoded), quote(encoded, safe=""), quote_plus(encoded)):
-        yield quoted
-        yield re.sub("%..", lambda match: match[0].lower(), quoted)
-    yield from _list_hex_forms(value, encoded)
-    for data in (encoded, encoded + b"\n"):  # echo and here-documents append a line feed
+    value_bytes = value.encode("utf-8", "surrogatepass")
+    for quoted_value in (quote(value_bytes), quote(value_bytes, safe=""), quote_plus(value_bytes)):
+        yield quoted_value
+        yield re.sub("%..", lambda match: match[0].lower(), quoted_value)
+    yield from _list_hex_forms(value, value_bytes)
+    for data in (value_bytes, value_bytes + b"\n"):  # echo and here-documents append a line feed
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             yield encode(data).decode().rstrip("=")
         yield from _list_case_forms(base64.b32encode(data).decode().rstrip("="))
@@ -199,18 +201,18 @@ def _list_value_forms(value: str) -> Iterator[str]:
 
 def _list_json_forms(text: str, levels: int) -> Iterator[str]:
     for only_ascii in (True, False):
-        escaped = text
+        escaped_text = text
         for _ in range(levels):
-            escaped = json.dumps(escaped, ensure_ascii=only_ascii)[1:-1]
-            yield escaped
+            escaped_text = json.dumps(escaped_text, ensure_ascii=only_ascii)[1:-1]
+            yield escaped_text
 
 
-def _list_hex_forms(value: str, encoded: bytes) -> Iterator[str]:
+def _list_hex_forms(value: str, value_bytes: bytes) -> Iterator[str]:
     """Yield the value with every byte, or every character, as hexadecimal digits."""
     for mark in ("", " ", ":", "-"):
-        yield from _list_case_forms(encoded.hex(mark) if mark else encoded.hex())
+        yield from _list_case_forms(value_bytes.hex(mark) if mark else value_bytes.hex())
     for mark in ("%", r"\x"):
-        yield from _list_case_forms("".join(f"{mark}{byte:02x}" for byte in encoded), mark)
+        yield from _list_case_forms("".join(f"{mark}{byte:02x}" for byte in value_bytes), mark)
     units = value.encode("utf-16-be", "surrogatepass").hex()
     code_units = [units[start : start + 4] for start in range(0, len(units), 4)]
     yield from _list_case_forms("".join(rf"\u{code_unit}" for code_unit in code_units), r"\u")
@@ -218,7 +220,7 @@ def _list_hex_forms(value: str, encoded: bytes) -> Iterator[str]:
 
 def _list_case_forms(text: str, mark: str = "") -> Iterator[str]:
     """Yield the text in lower and in upper case; the mark stays unchanged."""
-    lowercase = text.lower()
-    capitals = lowercase.upper()
-    yield lowercase
+    lowercase_text = text.lower()
+    capitals = lowercase_text.upper()
+    yield lowercase_text
     yield capitals.replace(mark.upper(), mark) if mark else capitals

@@ -120,10 +120,12 @@ class ReplyRecorder:
         await self.flush_text()
         request = ToolCallRequest(call.id, call.name, call.arguments)
         formatter = self._formatters.get(call.name)
-        formatted = None if formatter is None else await formatter(call.arguments)
+        arguments_text = None if formatter is None else await formatter(call.arguments)
         # JP encodes it in base64 a second time, within its base64-encoded metadata.
-        rendered = {} if formatted is None else {"rendered_arguments": _encode_base64(formatted)}
-        self._uncommitted.append((request, {**call.metadata, **rendered}))
+        metadata = (
+            {} if arguments_text is None else {"rendered_arguments": _encode_base64(arguments_text)}
+        )
+        self._uncommitted.append((request, {**call.metadata, **metadata}))
         self.calls.append(request)
 
 

@@ -90,31 +90,33 @@ async def resume_turn(
     interrupts: Interrupts,
     setup: TurnSetup = UNCONFIGURED_SETUP,
     *,
-    waiting: frozenset[str] = frozenset(),
-    crashed: bool = False,
+    waiting_call_ids: frozenset[str] = frozenset(),
+    has_crashed: bool = False,
     permissions: Mapping[tuple[str, str], bool] | None = None,
 ) -> TurnEnd:
     """Run the last turn of the journal from its present state to its end (RFD 023).
 
-    Tool calls without a response are run first, unless their results are saved. ``waiting`` names
-    calls that waited for a prompt's decision, decided since or not. ``crashed``: the turn was not
-    parked; its process ended. ``permissions``: people's decisions about tools for the rest of the
-    turn, by their names and definitions. Returns how the turn ended. A stop ends it: text received
-    so far is committed, open questions are closed, tool calls get a response. Raises
-    ProviderFailed, with the text so far committed, and any error of a port or tool; then, and when
-    it is cancelled, no further event is recorded.
+    Tool calls without a response are run first, unless their results are saved.
+    ``waiting_call_ids`` names calls that waited for a prompt's decision, decided since or not.
+    ``has_crashed``: the turn was not parked; its process ended. ``permissions``: people's decisions
+    about tools for the rest of the turn, by their names and definitions. Returns how the turn
+    ended. A stop ends it: text received so far is committed, open questions are closed, tool calls
+    get a response. Raises ProviderFailed, with the text so far committed, and any error of a port
+    or tool; then, and when it is cancelled, no further event is recorded.
     """
     elements = await ports.recorder.elements()
     turns = split_turns(elements)
     start = turns[-1].start if turns else len(elements)
     boundaries = await ports.recorder.load_boundaries()
-    state = TurnState.from_elements(elements[start:], boundaries, start, crashed=crashed)
+    state = TurnState.from_elements(elements[start:], boundaries, start, has_crashed=has_crashed)
     state.idle_tracker = ports.idle_tracker
     for key, may_run in (permissions or {}).items():
         state.remembered_permission_decisions[PermissionKey(*key)] = may_run
     calls = _open_calls(elements)
-    resumed = ResumedCalls(await ports.recorder.load_progress() if calls else {}, waiting)
-    return await _Turn(ports, setup, state, interrupts).run_to_end(calls, resumed)
+    resumption = ResumedCalls(
+        await ports.recorder.load_progress() if calls else {}, waiting_call_ids
+    )
+    return await _Turn(ports, setup, state, interrupts).run_to_end(calls, resumption)
 
 
 def _open_calls(elements: Sequence[Element]) -> tuple[ToolCallRequest, ...]:
@@ -151,9 +153,11 @@ class _Turn:
             ports.backend,
         )
 
-    async def run_to_end(self, calls: Sequence[ToolCallRequest], resumed: ResumedCalls) -> TurnEnd:
+    async def run_to_end(
+        self, calls: Sequence[ToolCallRequest], resumption: ResumedCalls
+    ) -> TurnEnd:
         """Run the resumed calls, then cycle after cycle to the end of the turn."""
-        if calls and isinstance(await self._run_calls(calls, resumed), Stop):
+        if calls and isinstance(await self._run_calls(calls, resumption), Stop):
             return TurnEnd.STOPPED
         for _ in range(self._setup.cycle_limit):
             reply = await self._next_reply()
@@ -166,11 +170,11 @@ class _Turn:
         return TurnEnd.CYCLE_LIMIT
 
     async def _run_calls(
-        self, calls: Sequence[ToolCallRequest], resumed: ResumedCalls | None = None
+        self, calls: Sequence[ToolCallRequest], resumption: ResumedCalls | None = None
     ) -> Interrupt | None:
         """Run the calls, take the pending interrupt, and record its text for the model."""
         if calls:
-            await self._coordinator.run_calls(calls, resumed)
+            await self._coordinator.run_calls(calls, resumption)
         return await self._take_interrupt()
 
     async def _take_interrupt(self) -> Interrupt | None:
@@ -293,8 +297,8 @@ def _make_interruptible(formatter: FormatArguments, interrupts: Interrupts) -> F
     """Return the formatter, returning None where the turn is interrupted meanwhile."""
 
     async def format_or_none(arguments: Mapping[str, Any]) -> str | None:
-        formatted = await run_interruptible(_run_formatter(formatter, arguments), interrupts)
-        return None if isinstance(formatted, InterruptedResult) else formatted
+        arguments_text = await run_interruptible(_run_formatter(formatter, arguments), interrupts)
+        return None if isinstance(arguments_text, InterruptedResult) else arguments_text
 
     return format_or_none
 

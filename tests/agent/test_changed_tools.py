@@ -199,7 +199,7 @@ async def test_answer_on_record_is_not_given_to_another_question_of_its_id(quest
         tools=(make_in_call_tool(question),),
         replies=[Answer("its own answer")],
     )
-    await resume(turn, crashed=True)
+    await resume(turn, has_crashed=True)
     assert [(p.inquiry_id, p.question) for p in turn.prompter.questions] == [
         ("c1.confirm.2", question)
     ]
@@ -213,7 +213,7 @@ async def test_answer_on_record_is_not_given_to_the_question_of_another_source()
         tools=(make_in_call_tool(DELETE_A),),
         replies=[Answer(value=False)],
     )
-    await resume(turn, crashed=True)
+    await resume(turn, has_crashed=True)
     assert turn.recorder.results == [("c1", "[False]", False)]
 
 
@@ -237,7 +237,7 @@ async def test_resumed_call_gets_answers_of_all_questions_of_one_id():
         *(event(second, **NOTE | {"attempt": 2}), event(answers[1], **PERSON)),
         tools=(make_in_call_tool(DELETE_A, retry),),
     )
-    await resume(turn, crashed=True)
+    await resume(turn, has_crashed=True)
     assert turn.recorder.results == [("c1", "[7, 8]", False)]
 
 
@@ -251,7 +251,7 @@ async def test_resumed_call_uses_the_last_answer_and_asks_the_next_question():
         tools=(make_in_call_tool(DELETE_A, DELETE_A),),
         replies=[Answer("new")],
     )
-    await resume(turn, crashed=True)
+    await resume(turn, has_crashed=True)
     assert turn.recorder.results == [("c1", "[False, 'new']", False)]
 
 
@@ -263,5 +263,5 @@ async def test_question_that_configuration_makes_exclusive_keeps_its_answer(tool
         tools=(tool(question),),
         tool={"questions": {"confirm": QuestionConfig(exclusive=True)}},
     )
-    await resume(turn, crashed=True)
+    await resume(turn, has_crashed=True)
     assert turn.prompter.questions == []

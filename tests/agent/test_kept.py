@@ -174,7 +174,7 @@ async def test_checkpointed_result_goes_to_its_approval_without_a_rerun(mode, de
         QUICK, tools=(quick(),), progress=progress, quick={"result": mode, "run": Mode.ASK}
     )
     turn.prompter.decisions = [decision]
-    assert await resume(turn, waiting=frozenset({"c2"})) is TurnEnd.COMPLETE
+    assert await resume(turn, waiting_call_ids=frozenset({"c2"})) is TurnEnd.COMPLETE
     [prompt] = turn.prompter.prompts
     assert (prompt.content, prompt.is_error, prompt.edit) == ("kept", False, mode is Mode.EDIT)
     assert turn.tools[0].runs == []
@@ -279,7 +279,7 @@ async def test_a_call_that_waits_for_a_new_permission_says_so_once_it_has_run():
     assert turn.recorder.progress == {"c2": CallProgress(None, was_cut_off=True)}
     after = make_turn(QUICK, tools=(quick(),), progress=turn.recorder.progress, **changes)
     after.prompter.decisions = [Permitted({})]
-    await resume(after, waiting=frozenset({"c2"}))
+    await resume(after, waiting_call_ids=frozenset({"c2"}))
     assert after.recorder.notes(ToolCallResponse) == [{"again": True}]
 
 
@@ -319,7 +319,7 @@ async def test_a_result_that_a_person_was_asked_about_held_up_no_permission():
         *calls, tools=(quick(),), progress={"c1": CallProgress("kept")}, quick={"run": Mode.ASK}
     )
     turn.prompter.decisions = [Delivered(), Permitted({})]
-    await resume(turn, waiting=frozenset({"c1"}))
+    await resume(turn, waiting_call_ids=frozenset({"c1"}))
     assert turn.recorder.notes(ToolCallResponse) == [None, {"again": True}]
 
 

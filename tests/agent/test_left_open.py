@@ -68,7 +68,7 @@ def make_turn(*events: Any, tools: Sequence[Any] = (), replies: Any = ()) -> Any
 
 
 async def resume(turn: Any, **options: Any) -> TurnEnd:
-    if options.get("crashed"):
+    if options.get("has_crashed"):
         turn.recorder.take_over_calls()
     return await resume_turn(turn.ports, turn.stop, turn.setup, **options)
 
@@ -91,7 +91,7 @@ def list_closed_questions(turn: Any) -> list[tuple[str, Any]]:
 async def test_interrupted_turn_closes_its_open_questions(interrupt, crashed):
     turn = make_turn(CALL, event(WAITS, **WITH_PERSON))
     turn.stop.interrupt(interrupt)
-    end = await resume(turn, crashed=crashed)
+    end = await resume(turn, has_crashed=crashed)
     assert end is (TurnEnd.STOPPED if isinstance(interrupt, Stop) else TurnEnd.COMPLETE)
     assert list_closed_questions(turn) == [("c1.confirm.1", USER)]
     assert turn.tools[0].runs == []
@@ -121,7 +121,7 @@ async def test_restart_keeps_a_question_open_for_the_call_that_repeats_it():
 
 async def test_a_tool_that_asks_no_more_does_not_leave_its_question_open():
     turn = make_turn(CALL, event(WAITS, **WITH_PERSON), tools=[make_asker()])
-    assert await resume(turn, crashed=True) is TurnEnd.COMPLETE
+    assert await resume(turn, has_crashed=True) is TurnEnd.COMPLETE
     assert list_closed_questions(turn) == [("c1.confirm.1", LOST)]
     assert turn.recorder.results == [("c1", "done", False)]
 
@@ -139,7 +139,7 @@ async def test_skipped_refused_or_removed_call_closes_its_open_question():
     turn.setup = replace(turn.setup, tools=(replace(gated, run=Mode.ASK), ungated))
     turn.prompter.decisions = [Skipped()]
     turn.recorder.progress["c3"] = CallProgress("before", is_final=True)
-    assert await resume(turn, crashed=True) is TurnEnd.COMPLETE
+    assert await resume(turn, has_crashed=True) is TurnEnd.COMPLETE
     assert list_closed_questions(turn) == [("c1.q", LOST), ("c2.q", LOST), ("c3.q", LOST)]
 
 
@@ -195,7 +195,7 @@ async def test_question_shown_to_people_stays_open_after_a_crash(policy, exclusi
         tools=[make_asker(question)],
         replies=[Answer(value=True)],
     )
-    assert await resume(detach(turn, policy), crashed=True) is TurnEnd.COMPLETE
+    assert await resume(detach(turn, policy), has_crashed=True) is TurnEnd.COMPLETE
     assert [prompt.inquiry_id for prompt in turn.prompter.questions] == ["c1.confirm.1"]
     assert list_closed_questions(turn) == [("c1.confirm.1", Answered(answer=True))]
 
@@ -203,7 +203,7 @@ async def test_question_shown_to_people_stays_open_after_a_crash(policy, exclusi
 @pytest.mark.parametrize("note_fields", [{}, {"person": "true"}, {"person": False}])
 async def test_question_not_shown_to_people_is_routed_again_after_a_crash(note_fields):
     turn = make_turn(CALL, event(WAITS, **NOTE | note_fields))
-    await resume(detach(turn, DetachedPolicy.DENY), crashed=True)
+    await resume(detach(turn, DetachedPolicy.DENY), has_crashed=True)
     assert list_closed_questions(turn) == [
         ("c1.confirm.1", Cancelled(CancellationReason.NO_PROMPT_BACKEND))
     ]
@@ -212,7 +212,7 @@ async def test_question_not_shown_to_people_is_routed_again_after_a_crash(note_f
 async def test_changed_question_of_a_shown_id_is_routed_again_after_a_crash():
     before = replace(WAITS, question=replace(CONFIRM, text="Another?").to_inquiry_question())
     turn = make_turn(CALL, event(before, **WITH_PERSON))
-    await resume(detach(turn, DetachedPolicy.DENY), crashed=True)
+    await resume(detach(turn, DetachedPolicy.DENY), has_crashed=True)
     refusal = Cancelled(CancellationReason.NO_PROMPT_BACKEND)
     assert list_closed_questions(turn) == [("c1.confirm.1", LOST), ("c1.confirm.2", refusal)]
     assert turn.recorder.notes(InquiryRequest)[1] == NOTE | {"attempt": 2}
@@ -234,7 +234,7 @@ async def test_two_open_questions_of_a_call_continue_with_their_ids():
         tools=[OutsideStub("tool", run)],
         replies=[Answer(value=True), Answer(value=False)],
     )
-    await resume(detach(turn, DetachedPolicy.DENY), crashed=True)
+    await resume(detach(turn, DetachedPolicy.DENY), has_crashed=True)
     assert [prompt.inquiry_id for prompt in turn.prompter.questions] == [
         "c1.other.1",
         "c1.confirm.1",

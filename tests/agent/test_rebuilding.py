@@ -70,7 +70,7 @@ def make_turn(*events: Any, tools: Any = None, replies: Any = (), **changes: Any
 
 
 async def resume(turn: Any, **options: Any) -> Any:
-    if options.get("crashed"):
+    if options.get("has_crashed"):
         turn.recorder.take_over_calls()
     end = await resume_turn(turn.ports, turn.stop, turn.setup, **options)
     assert end is TurnEnd.COMPLETE
@@ -96,7 +96,7 @@ async def test_parked_call_with_a_settled_question_was_not_running(outcome):
 
 async def test_call_that_had_its_answer_before_the_process_ended_had_begun():
     turn = make_turn(CALL, event(WAITS, **NOTE), settle(Answered(answer=True), **PERSON))
-    assert await resume(turn, crashed=True) == [{"again": True}]
+    assert await resume(turn, has_crashed=True) == [{"again": True}]
 
 
 @pytest.mark.parametrize("kind", ["configuration", "memory", "assistant"])
@@ -114,7 +114,7 @@ async def test_a_later_question_waits_though_an_earlier_one_was_answered():
         tools=tools,
         replies=[Answer(value=False)],
     )
-    assert await resume(turn, crashed=True) == [None]
+    assert await resume(turn, has_crashed=True) == [None]
     assert tools[0].runs[-1] == {"confirm": True, "second": False}
 
 
@@ -132,7 +132,7 @@ async def test_question_settled_otherwise_marks_the_call_as_running(outcome, not
     turn = make_turn(
         CALL, event(WAITS, **NOTE), settle(outcome, **note), replies=[Answer(value=True)]
     )
-    assert await resume(turn, crashed=True) == [{"again": True}]
+    assert await resume(turn, has_crashed=True) == [{"again": True}]
 
 
 async def test_call_with_a_question_inside_its_run_was_running():
@@ -148,7 +148,7 @@ async def test_call_with_a_question_inside_its_run_was_running():
     [note] = first.recorder.notes(InquiryRequest)
     assert note == NOTE | {"person": True, "in_call": True}
     turn = make_turn(CALL, event(WAITS, **note), tools=tools, replies=[Answer(value=True)])
-    assert await resume(turn, crashed=True) == [{"again": True}]
+    assert await resume(turn, has_crashed=True) == [{"again": True}]
 
 
 async def test_call_that_waited_for_permission_and_later_ones_had_not_begun():
@@ -157,14 +157,14 @@ async def test_call_that_waited_for_permission_and_later_ones_had_not_begun():
     turn = make_turn(*calls, tools=tools, tool={"run": Mode.ASK})
     turn.prompter.decisions = [Permitted({}), Permitted({})]
     rerun_note = {"again": True}
-    assert await resume(turn, waiting=frozenset({"c1"})) == [rerun_note, None, None, rerun_note]
+    assert await resume(turn, waiting_call_ids=frozenset({"c1"})) == [rerun_note, None, None, rerun_note]
 
 
 async def test_calls_before_the_one_awaiting_permission_were_permitted():
     calls = [CALL, make_call("c2", "tool")]
     turn = make_turn(*calls, tools=(make_asker(),), tool={"run": Mode.EDIT})
     turn.prompter.decisions = [Permitted({}), Permitted({})]
-    assert await resume(turn, waiting=frozenset({"c2"})) == [{"again": True}, None]
+    assert await resume(turn, waiting_call_ids=frozenset({"c2"})) == [{"again": True}, None]
 
 
 # permission
@@ -177,7 +177,7 @@ async def test_permission_asked_before_parking_skips_the_detached_policy(mode):
     turn.setup = replace(turn.setup, detached=DetachedPolicy.AUTO)
     turn.prompter.is_reachable = False
     turn.prompter.decisions = [Skipped("No.")]
-    await resume(turn, waiting=frozenset({"c1"}))
+    await resume(turn, waiting_call_ids=frozenset({"c1"}))
     assert turn.recorder.results == [("c1", model_messages.describe_skip("No."), False)]
     assert turn.prompter.prompts[0].edit is (mode is Mode.EDIT)
 
@@ -224,7 +224,7 @@ async def test_a_call_that_was_running_needs_permission_again():
         CALL, event(WAITS, **note), settle(Answered(answer=True), **PERSON), tool={"run": Mode.ASK}
     )
     turn.prompter.decisions = [Permitted({})]
-    assert await resume(turn, crashed=True) == [{"again": True}]
+    assert await resume(turn, has_crashed=True) == [{"again": True}]
     assert len(turn.prompter.prompts) == 1
 
 
@@ -284,7 +284,7 @@ async def test_rebuilt_turn_applies_the_policy_to_open_questions_again():
     turn = make_turn(CALL, event(request, **NOTE), tools=(make_asker(question),))
     turn.setup = replace(turn.setup, detached=DetachedPolicy.AUTO)
     turn.prompter.is_reachable = False
-    await resume(turn, crashed=True)
+    await resume(turn, has_crashed=True)
     reason = CancellationReason.NO_PROMPT_BACKEND
     assert turn.recorder.outcomes == [Cancelled(reason)]
 
@@ -390,7 +390,7 @@ async def test_resumed_turn_continues_only_the_answered_of_two_calls():
         tools=tools,
         replies=[wait_forever()],
     )
-    task = asyncio.create_task(resume_turn(turn.ports, turn.stop, turn.setup, waiting=frozenset()))
+    task = asyncio.create_task(resume_turn(turn.ports, turn.stop, turn.setup))
     await turn.ports.idle_tracker.wait_idle()
     assert [prompt.inquiry_id for prompt in turn.prompter.questions] == ["c2.other.1"]
     assert list(turn.recorder.progress) == ["c1"]

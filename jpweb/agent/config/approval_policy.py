@@ -89,16 +89,24 @@ class SecondModel:
 
     def get_settings(self, question: QuestionConfig) -> dict[str, Any]:
         """Return the model, the prompt and the limit that apply to a question, as JSON values."""
-        merged = question.inquiry.merge_over(self.inquiry)
+        merged_settings = question.inquiry.merge_over(self.inquiry)
         assistant = self.assistant
-        model = merged.model.merge_over(assistant.model) if merged.model else assistant.model
-        prompt = assistant.system if merged.system_prompt is None else (merged.system_prompt,)
+        model = (
+            merged_settings.model.merge_over(assistant.model)
+            if merged_settings.model
+            else assistant.model
+        )
+        prompt = (
+            assistant.system
+            if merged_settings.system_prompt is None
+            else (merged_settings.system_prompt,)
+        )
         if prompt == (DEFAULT_PROMPT,):
             prompt = ()  # nobody's instructions
         return {
             "model": asdict(model),
             "system": [part if isinstance(part, str) else asdict(part) for part in prompt],
-            "max_response_bytes": merged.max_response_bytes,
+            "max_response_bytes": merged_settings.max_response_bytes,
         }
 
     def describe_answer(self, question: QuestionConfig) -> str:
@@ -131,23 +139,23 @@ def remove_gates(layer: Layer) -> Layer:
     return Layer(layer.name, values)
 
 
-def describe_gates(tool: ToolConfig, second: SecondModel) -> LabeledLines:
+def describe_gates(tool: ToolConfig, second_model: SecondModel) -> LabeledLines:
     """Return the gates of a tool as lines for people; never an answer."""
     labeled_lines = [("approval", _RUN_TEXTS[tool.run]), ("result", _RESULT_TEXTS[tool.result])]
     for kind, policy in _select_detached_policies(tool).items():
         label, texts = _DETACHED_TEXTS[kind]
         by_model = kind == "tool" and policy is DetachedPolicy.AUTO
         labeled_lines.append(
-            (label, second.describe_answer(QuestionConfig()) if by_model else texts[policy])
+            (label, second_model.describe_answer(QuestionConfig()) if by_model else texts[policy])
         )
     for name, question in tool.questions.items():
-        question_texts = _describe_question(question, second)
+        question_texts = _describe_question(question, second_model)
         if question_texts:
             labeled_lines.append((f"question {escape_invisible(name)}", "; ".join(question_texts)))
     return tuple(labeled_lines)
 
 
-def collect_gates(tool: ToolConfig, second: SecondModel) -> dict[str, Any]:
+def collect_gates(tool: ToolConfig, second_model: SecondModel) -> dict[str, Any]:
     """Return all gates of a tool as JSON values; questions without a gate are left out."""
     questions = {
         name: {
@@ -156,21 +164,21 @@ def collect_gates(tool: ToolConfig, second: SecondModel) -> dict[str, Any]:
             "exclusive": question.exclusive,
         }
         for name, question in tool.questions.items()
-        if _describe_question(question, second)
+        if _describe_question(question, second_model)
     }
     return {
         "run": tool.run.value,
         "result": tool.result.value,
         "detached": _select_detached_policies(tool),
         "questions": questions,
-        "second": _read_second_settings(tool, second),
+        "second": _read_second_settings(tool, second_model),
     }
 
 
-def collect_hidden(tool: ToolConfig, second: SecondModel) -> dict[str, Any]:
+def collect_hidden(tool: ToolConfig, second_model: SecondModel) -> dict[str, Any]:
     """Return the gates that are not shown: answers, and the second model's settings."""
     answers = {n: [q.answer.value] for n, q in tool.questions.items() if q.answer is not None}
-    return {"answers": answers, "second": _read_second_settings(tool, second)}
+    return {"answers": answers, "second": _read_second_settings(tool, second_model)}
 
 
 def is_opened(tool: ToolConfig, baseline: ToolConfig) -> bool:
@@ -199,20 +207,20 @@ def _select_detached_policies(tool: ToolConfig) -> dict[str, DetachedPolicy]:
     return {kind: policy for kind, policy in sorted(policies) if policy is not DetachedPolicy.WAIT}
 
 
-def _read_second_settings(tool: ToolConfig, second: SecondModel) -> dict[str, Any]:
+def _read_second_settings(tool: ToolConfig, second_model: SecondModel) -> dict[str, Any]:
     """Return the settings of the second model by question id; "" means all questions."""
     questions = {n: q for n, q in tool.questions.items() if q.target is QuestionTarget.ASSISTANT}
     if tool.detached.get("tool") is DetachedPolicy.AUTO:
         questions[""] = QuestionConfig()
-    return {name: second.get_settings(question) for name, question in questions.items()}
+    return {name: second_model.get_settings(question) for name, question in questions.items()}
 
 
-def _describe_question(question: QuestionConfig, second: SecondModel) -> list[str]:
+def _describe_question(question: QuestionConfig, second_model: SecondModel) -> list[str]:
     texts = []
     if question.answer is not None:
         texts.append("configured answer (not shown)")
     if question.target is QuestionTarget.ASSISTANT:
-        texts.append(second.describe_answer(question))
+        texts.append(second_model.describe_answer(question))
     if question.exclusive is not None:
         texts.append("human answer required" if question.exclusive else "human answer not required")
     return texts
@@ -221,13 +229,13 @@ def _describe_question(question: QuestionConfig, second: SecondModel) -> list[st
 def _remove_tool_gates(entry: Any) -> Any:
     if not isinstance(entry, Mapping):
         return entry
-    remaining = _without_keys(entry, _GATE_KEYS)
-    questions = remaining.get("questions")
+    remaining_entry = _without_keys(entry, _GATE_KEYS)
+    questions = remaining_entry.get("questions")
     if isinstance(questions, Mapping):
-        remaining["questions"] = {
+        remaining_entry["questions"] = {
             name: _remove_question_gates(question) for name, question in questions.items()
         }
-    return remaining
+    return remaining_entry
 
 
 def _remove_question_gates(question: Any) -> Any:

@@ -24,8 +24,12 @@ class LayeredList:
     @property
     def entries(self) -> list[Entry]:
         """The entries of all layers."""
-        joined = self._joined
-        return joined.read_items(_get_item) if isinstance(joined, JoinedList) else joined
+        joined_items = self._joined
+        return (
+            joined_items.read_items(_get_item)
+            if isinstance(joined_items, JoinedList)
+            else joined_items
+        )
 
     def add_layer(self, table: TableReader, key: str) -> None:
         """Join a layer's list with the entries of those below. Raises InvalidConfiguration."""
@@ -41,10 +45,10 @@ class LayeredList:
         if not isinstance(value, list):
             raise table.make_error(key, "a list, or a table of value and strategy")
         parent = table.make_child(key, {})
-        above = [(parent, index, item) for index, item in enumerate(value)]
+        layer_items = [(parent, index, item) for index, item in enumerate(value)]
         self._joined = join_items(
             [] if self.discard or strategy is Strategy.REPLACE else self._joined,
-            above,
+            layer_items,
             is_prepended=strategy is Strategy.PREPEND,
             is_distinct=self.has_dedup,
             get_value=_get_item,

@@ -74,14 +74,14 @@ class Layer:
     values: Mapping[str, Any]
 
 
-def merge_values(below: Any, above: Any) -> Any:
+def merge_values(base: Any, overlay: Any) -> Any:
     """Merge two values: tables key by key, otherwise the upper one replaces the lower one."""
-    if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
-        return above
-    combined = dict(below)
-    for key, value in above.items():
-        combined[key] = merge_values(below[key], value) if key in below else value
-    return combined
+    if not (isinstance(base, Mapping) and isinstance(overlay, Mapping)):
+        return overlay
+    combined_table = dict(base)
+    for key, value in overlay.items():
+        combined_table[key] = merge_values(base[key], value) if key in base else value
+    return combined_table
 
 
 def merge_layers(layers: Sequence[Layer]) -> Mapping[str, Any]:
@@ -91,35 +91,37 @@ def merge_layers(layers: Sequence[Layer]) -> Mapping[str, Any]:
 
 def merge_options(layers_values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the merged options of a tool, lowest layer first, without annotations."""
-    merged: dict[str, Any] = {}
+    merged_options: dict[str, Any] = {}
     for values in layers_values:
         for key, value in values.items():
-            merged[key] = _merge_option(merged[key], value) if key in merged else value
-    return {key: _unwrap_annotations(value) for key, value in merged.items()}
+            merged_options[key] = (
+                _merge_option(merged_options[key], value) if key in merged_options else value
+            )
+    return {key: _unwrap_annotations(value) for key, value in merged_options.items()}
 
 
-def _merge_option(below: Any, above: Any) -> Any:
-    lower = _read_annotation(below)
-    if lower is not None:
-        if lower.is_discarded:
-            return above
-        below = lower.value
-    upper = _read_annotation(above)
-    if upper is not None:
-        return _join_annotated(below, upper)
-    if isinstance(below, Mapping) and isinstance(above, Mapping) and not _is_malformed(above):
-        return {**below} | {
-            key: _merge_option(below[key], value) if key in below else value
-            for key, value in above.items()
+def _merge_option(base: Any, overlay: Any) -> Any:
+    base_annotation = _read_annotation(base)
+    if base_annotation is not None:
+        if base_annotation.is_discarded:
+            return overlay
+        base = base_annotation.value
+    overlay_annotation = _read_annotation(overlay)
+    if overlay_annotation is not None:
+        return _join_annotated(base, overlay_annotation)
+    if isinstance(base, Mapping) and isinstance(overlay, Mapping) and not _is_malformed(overlay):
+        return {**base} | {
+            key: _merge_option(base[key], value) if key in base else value
+            for key, value in overlay.items()
         }
-    return above
+    return overlay
 
 
-def _join_annotated(below: Any, upper: AnnotatedValue) -> Any:
+def _join_annotated(base: Any, overlay_annotation: AnnotatedValue) -> Any:
     """Join an annotated value with the one below it, which counts as empty if of another kind."""
-    value, strategy = upper.value, upper.strategy
+    value, strategy = overlay_annotation.value, overlay_annotation.strategy
     if isinstance(value, Mapping):
-        lower_table = below if isinstance(below, Mapping) else {}
+        lower_table = base if isinstance(base, Mapping) else {}
         match strategy:
             case TableStrategy.DEEP_MERGE:
                 return _merge_option(lower_table, value)
@@ -130,21 +132,21 @@ def _join_annotated(below: Any, upper: AnnotatedValue) -> Any:
             case _:
                 return value
     if isinstance(value, str):
-        return _join_texts(below, upper)
+        return _join_texts(base, overlay_annotation)
     return join_items(
-        below if isinstance(below, list) and strategy != Strategy.REPLACE else [],
+        base if isinstance(base, list) and strategy != Strategy.REPLACE else [],
         value,
         is_prepended=strategy == Strategy.PREPEND,
-        is_distinct=upper.is_deduplicated,
+        is_distinct=overlay_annotation.is_deduplicated,
     )
 
 
-def _join_texts(below: Any, upper: AnnotatedValue) -> str:
-    if upper.strategy == Strategy.REPLACE:
-        return str(upper.value)
-    pair = (below if isinstance(below, str) else "", upper.value)
-    between = SEPARATOR_TEXTS[upper.separator]
-    return between.join(reversed(pair) if upper.strategy == Strategy.PREPEND else pair)
+def _join_texts(base: Any, overlay_annotation: AnnotatedValue) -> str:
+    if overlay_annotation.strategy == Strategy.REPLACE:
+        return str(overlay_annotation.value)
+    pair = (base if isinstance(base, str) else "", overlay_annotation.value)
+    between = SEPARATOR_TEXTS[overlay_annotation.separator]
+    return between.join(reversed(pair) if overlay_annotation.strategy == Strategy.PREPEND else pair)
 
 
 class JoinedList(list[Any]):
@@ -175,8 +177,8 @@ class JoinedList(list[Any]):
 
 
 def join_items(
-    below: list[Any],
-    above: list[Any],
+    base: list[Any],
+    overlay_items: list[Any],
     *,
     is_prepended: bool,
     is_distinct: bool,
@@ -184,10 +186,12 @@ def join_items(
 ) -> JoinedList:
     """Return the items of two layers."""
     texts: dict[int, tuple[str, Any]] = {}
-    if isinstance(below, JoinedList):
-        texts = below.texts
-        below = below if is_distinct else below.read_items(get_value)
-    return JoinedList(above + below if is_prepended else below + above, is_distinct, texts)
+    if isinstance(base, JoinedList):
+        texts = base.texts
+        base = base if is_distinct else base.read_items(get_value)
+    return JoinedList(
+        overlay_items + base if is_prepended else base + overlay_items, is_distinct, texts
+    )
 
 
 def _format_canonical(value: Any) -> str:
@@ -211,17 +215,17 @@ def _read_annotation(value: Any) -> AnnotatedValue | None:
         return None
     if not value.keys() <= _ANNOTATION_KEYS:
         return None
-    inner, strategy = value["value"], value["strategy"]
-    strategies = list(TableStrategy if isinstance(inner, Mapping) else Strategy)
+    inner_value, strategy = value["value"], value["strategy"]
+    strategies = list(TableStrategy if isinstance(inner_value, Mapping) else Strategy)
     separator = value.get("separator", Separator.NONE)
     flags = [value.get(key, False) for key in ("dedup", "discard_when_merged")]
     is_valid = (
-        isinstance(inner, Mapping | list | str)
+        isinstance(inner_value, Mapping | list | str)
         and strategy in strategies
         and separator in list(Separator)
         and all(isinstance(flag, bool) for flag in flags)
     )
-    return AnnotatedValue(inner, strategy, Separator(separator), *flags) if is_valid else None
+    return AnnotatedValue(inner_value, strategy, Separator(separator), *flags) if is_valid else None
 
 
 def _is_malformed(value: Mapping[str, Any]) -> bool:

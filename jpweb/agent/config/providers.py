@@ -60,7 +60,7 @@ def read_aliases(root: TableReader) -> dict[str, ModelConfig]:
 
 
 def read_model(
-    table: TableReader, aliases: ModelAliases, inherited: ModelConfig = UNSET_MODEL
+    table: TableReader, aliases: ModelAliases, inherited_model: ModelConfig = UNSET_MODEL
 ) -> ModelConfig | None:
     """Return a model; parameters alone extend the inherited one's. None where it is not set."""
     parameters = read_parameters(table)
@@ -68,7 +68,9 @@ def read_model(
     table.note_unknown_keys()
     if model_id is not None:
         return ModelConfig(model_id.provider, model_id.name, parameters or {})
-    return None if parameters is None else ModelConfig("", "", parameters).merge_over(inherited)
+    return (
+        None if parameters is None else ModelConfig("", "", parameters).merge_over(inherited_model)
+    )
 
 
 def read_inquiry(
@@ -231,7 +233,7 @@ def _read_headers(table: TableReader) -> dict[str, str]:
         is_valid = isinstance(value, str) and value.isprintable() and _HEADER_NAME.fullmatch(name)
         if not is_valid:
             raise headers_table.make_error(
-                name, "an HTTP header with a text of one line", hidden=True
+                name, "an HTTP header with a text of one line", is_hidden=True
             )
         headers[name] = value
     return headers

@@ -38,8 +38,8 @@ def read_system_prompt(
         instructions.add_layer(table, "instructions")
     parts = [_read_section(*entry) for entry in sections.entries]
     parts += [_read_instruction(*entry) for entry in instructions.entries]
-    ordered = sorted(parts, key=lambda part: part.position)
-    return (text, *ordered) if text else tuple(ordered)
+    ordered_parts = sorted(parts, key=lambda part: part.position)
+    return (text, *ordered_parts) if text else tuple(ordered_parts)
 
 
 def add_tool_usage(system: Sequence[str | SystemPart]) -> tuple[str | SystemPart, ...]:
@@ -52,17 +52,17 @@ def add_tool_usage(system: Sequence[str | SystemPart]) -> tuple[str | SystemPart
     )
 
 
-def _merge_text(table: TableReader, below: str) -> tuple[str, bool]:
+def _merge_text(table: TableReader, base_text: str) -> tuple[str, bool]:
     if not isinstance(table.get("system_prompt"), Mapping):
         return table.get_text("system_prompt") or "", False
     prompt_table = table.get_table("system_prompt")
-    above = prompt_table.get_text("value") or ""
+    overlay_text = prompt_table.get_text("value") or ""
     strategy = prompt_table.get_choice("strategy", Strategy) or Strategy.APPEND
     between = SEPARATOR_TEXTS[prompt_table.get_choice("separator", Separator) or Separator.NONE]
     discard = prompt_table.get_flag("discard_when_merged") or False
-    if strategy is Strategy.REPLACE or not (above and below):
-        return above if strategy is Strategy.REPLACE else above or below, discard
-    pair = (above, below) if strategy is Strategy.PREPEND else (below, above)
+    if strategy is Strategy.REPLACE or not (overlay_text and base_text):
+        return overlay_text if strategy is Strategy.REPLACE else overlay_text or base_text, discard
+    pair = (overlay_text, base_text) if strategy is Strategy.PREPEND else (base_text, overlay_text)
     return between.join(pair), discard
 
 
@@ -105,11 +105,13 @@ def _format_example(parent: TableReader, number: int, example: Any) -> str:
     table = _make_entry_table(parent.make_child("examples", {}), number, example, "text")
     if isinstance(example, str):
         return example
-    good, bad, reason = (table.get_text(key) for key in ("good", "bad", "reason"))
-    for key, text in (("good", good), ("bad", bad)):
+    good_example, bad_example, reason = (table.get_text(key) for key in ("good", "bad", "reason"))
+    for key, text in (("good", good_example), ("bad", bad_example)):
         if text is None:
             raise table.make_error(key, "a string")
-    return f"Good: {good}\nBad: {bad}" + ("" if reason is None else f"\nReason: {reason}")
+    return f"Good: {good_example}\nBad: {bad_example}" + (
+        "" if reason is None else f"\nReason: {reason}"
+    )
 
 
 def _read_position(table: TableReader) -> int:

@@ -161,20 +161,24 @@ class TableReader:
         """Return the layers that set a key; where none does, all."""
         return self.layers_by_key.get(key, self.layers) if len(self.layers) > 1 else self.layers
 
-    def make_error(self, key: str, allowed: str, *, hidden: bool = False) -> InvalidConfiguration:
+    def make_error(
+        self, key: str, allowed_values: str, *, is_hidden: bool = False
+    ) -> InvalidConfiguration:
         """Return the error to raise: the key, its value, the allowed values."""
         if self.values.get(key) is None:
             description = "is missing"
-        elif hidden or key in _SECRET_KEYS:
+        elif is_hidden or key in _SECRET_KEYS:
             description = "has a value that is not allowed"
         else:
             description = _describe_value(key, self.values[key])
-        return InvalidConfiguration(f"{self.locate_key(key)} {description}. It must be {allowed}.")
+        return InvalidConfiguration(
+            f"{self.locate_key(key)} {description}. It must be {allowed_values}."
+        )
 
-    def note_unknown_keys(self, *unused: str) -> None:
+    def note_unknown_keys(self, *unused_keys: str) -> None:
         """Note every unknown key that JP does not use for another purpose."""
         for key in self.values:
-            if key not in self.known_keys and key not in unused:
+            if key not in self.known_keys and key not in unused_keys:
                 self.notes.append(f"{self.locate_key(key)} is not known and was ignored.")
 
 

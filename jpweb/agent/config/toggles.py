@@ -38,8 +38,8 @@ def expand_shorthands(layer: Layer) -> Layer:
         name: _expand_tool(entry) if isinstance(entry, Mapping) else entry
         for name, entry in tools.items()
     }
-    expanded = {**layer.values, "conversation": {**conversation, "tools": entries}}
-    return Layer(layer.name, expanded)
+    expanded_values = {**layer.values, "conversation": {**conversation, "tools": entries}}
+    return Layer(layer.name, expanded_values)
 
 
 def read_shorthand(value: Any) -> Enable | None:
@@ -49,11 +49,11 @@ def read_shorthand(value: Any) -> Enable | None:
 
 def resolve_enable(tool: TableReader, *fallbacks: Enable | None) -> Enable:
     """Return the tool's setting; absent fields come from the first fallback that is set."""
-    inherited = next((setting for setting in fallbacks if setting is not None), Enable())
-    return read_enable(tool, inherited) or inherited
+    inherited_enable = next((setting for setting in fallbacks if setting is not None), Enable())
+    return read_enable(tool, inherited_enable) or inherited_enable
 
 
-def read_enable(tool: TableReader, inherited: Enable | None = None) -> Enable | None:
+def read_enable(tool: TableReader, inherited_enable: Enable | None = None) -> Enable | None:
     """Return the setting that a table has, None where it has none."""
     value = tool.get("enable")
     if value is None:
@@ -66,7 +66,7 @@ def read_enable(tool: TableReader, inherited: Enable | None = None) -> Enable | 
         )
         raise tool.make_error("enable", join_choices(*choices, "a table of state and allow_toggle"))
     enable_table = tool.get_table("enable")
-    base = inherited or Enable()
+    base = inherited_enable or Enable()
     state, toggle = (
         enable_table.get_flag("state"),
         enable_table.get_choice("allow_toggle", AllowToggle),
@@ -107,9 +107,9 @@ def toggle_tools(
 
 def _switch_by_name(tool: ToolConfig, is_on: bool) -> ToolConfig:
     if tool.enable.state is not is_on and tool.enable.allow_toggle not in NAMED_TOGGLES:
-        locked = "enabled" if tool.enable.state else "disabled"
+        locked_state = "enabled" if tool.enable.state else "disabled"
         raise InvalidConfiguration(
-            f"The tool “{tool.name}” is locked ({locked}): its allow_toggle is “never”."
+            f"The tool “{tool.name}” is locked ({locked_state}): its allow_toggle is “never”."
         )
     return _switch_tool(tool, is_on)
 
@@ -119,11 +119,14 @@ def _switch_tool(tool: ToolConfig, is_on: bool) -> ToolConfig:
 
 
 def _expand_tool(entry: Mapping[str, Any]) -> dict[str, Any]:
-    expanded = dict(entry)
+    expanded_entry = dict(entry)
     setting = read_shorthand(entry.get("enable"))
     if setting is not None:
-        expanded["enable"] = {"state": setting.state, "allow_toggle": setting.allow_toggle.value}
-    detached = entry.get("detached")
-    if isinstance(detached, str) and detached in list(DetachedPolicy):
-        expanded["detached"] = dict.fromkeys(DETACHED_KINDS, detached)
-    return expanded
+        expanded_entry["enable"] = {
+            "state": setting.state,
+            "allow_toggle": setting.allow_toggle.value,
+        }
+    detached_value = entry.get("detached")
+    if isinstance(detached_value, str) and detached_value in list(DetachedPolicy):
+        expanded_entry["detached"] = dict.fromkeys(DETACHED_KINDS, detached_value)
+    return expanded_entry

@@ -11,27 +11,27 @@ _JSON_TYPES = ("string", "integer", "number", "boolean", "array", "object", "nul
 
 
 def read_schema(
-    parameters: TableReader, below: Mapping[str, Any], *, is_typed: bool
+    parameters: TableReader, base_schema: Mapping[str, Any], *, is_typed: bool
 ) -> dict[str, Any]:
-    """Return the schema of the arguments; ``below`` is the tool's own, that is merged under it.
+    """Return the schema of the arguments, merged over ``base_schema``, the tool's own.
 
     Where ``is_typed``, each parameter has to name its type: the tool has no schema of its own.
     ``required`` may be extended, never reduced.
     """
     properties = {
-        name: dict(definition) for name, definition in below.get("properties", {}).items()
+        name: dict(definition) for name, definition in base_schema.get("properties", {}).items()
     }
-    required = list(below.get("required", ()))
+    required_names = list(base_schema.get("required", ()))
     for name, table in parameters.iter_tables():
         properties[name] = properties.get(name, {}) | _read_parameter(table, is_typed=is_typed)
-        if table.get_flag("required") and name not in required:
-            required.append(name)
+        if table.get_flag("required") and name not in required_names:
+            required_names.append(name)
         table.note_unknown_keys("examples")
     return {
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
-        "required": required,
+        "required": required_names,
     }
 
 
@@ -55,9 +55,9 @@ def _read_parameter(table: TableReader, *, is_typed: bool) -> dict[str, Any]:
         definition["items"] = _read_parameter(items, is_typed=False)
         items.note_unknown_keys("required", "examples")
     if table.get_mapping("properties") is not None:
-        nested = read_schema(table.get_table("properties"), {}, is_typed=False)
+        nested_schema = read_schema(table.get_table("properties"), {}, is_typed=False)
         definition |= {
-            key: nested[key] for key in ("properties", "required", "additionalProperties")
+            key: nested_schema[key] for key in ("properties", "required", "additionalProperties")
         }
     return definition
 

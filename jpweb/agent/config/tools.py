@@ -215,10 +215,10 @@ def _read_rule(parent: TableReader, number: int, item: object) -> AccessRule:
 
 def _read_question(
     table: TableReader,
-    below: QuestionConfig | None,
+    base_question: QuestionConfig | None,
     aliases: providers.ModelAliases,
 ) -> QuestionConfig:
-    config = below or QuestionConfig()
+    config = base_question or QuestionConfig()
     target = table.get("target")
     if isinstance(target, Mapping):
         inquiry = providers.read_inquiry(table.get_table("target"), aliases, is_unlimited=True)
@@ -229,13 +229,13 @@ def _read_question(
         config = replace(config, target=QuestionTarget(target))
     if table.get("answer") is not None:
         config = replace(config, answer=StaticAnswer(table.get("answer")))
-    label, exclusive = table.get_text("prompt_label"), table.get_flag("exclusive")
+    label, is_exclusive = table.get_text("prompt_label"), table.get_flag("exclusive")
     expires_after = table.get_seconds("expires_after")
     table.note_unknown_keys()
     return replace(
         config,
         prompt_label=_coalesce(label, config.prompt_label),
-        exclusive=config.exclusive if exclusive is None else exclusive,
+        exclusive=config.exclusive if is_exclusive is None else is_exclusive,
         expires_after=config.expires_after if expires_after is None else expires_after,
     )
 

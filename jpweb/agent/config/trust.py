@@ -96,17 +96,20 @@ def list_trust_items(
     Built-ins are included where their gates are opened.
     """
     files = configuration if files is None else files
-    file_tools, second = files.tools, SecondModel.from_configuration(files)
+    file_tools, second_model = files.tools, SecondModel.from_configuration(files)
     builtins_by_name = {tool.name: tool for tool in builtins}
     items: list[TrustItem] = []
     for name, tool in configuration.tools.items():
         items.extend(
             _list_tool_items(
-                tool, _GatedTool(file_tools.get(name, tool), second), builtins_by_name.get(name)
+                tool,
+                _GatedTool(file_tools.get(name, tool), second_model),
+                builtins_by_name.get(name),
             )
         )
     gated_tools = [
-        _GatedTool(file_tools.get(name, tool), second) for name, tool in configuration.tools.items()
+        _GatedTool(file_tools.get(name, tool), second_model)
+        for name, tool in configuration.tools.items()
     ]
     items.extend(
         _make_server_item(server, gated_tools) for server in configuration.servers.values()
@@ -259,10 +262,10 @@ def _access_lines(tool: ToolConfig) -> list[tuple[str, str]]:
 
 def _parameter_lines(schema: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return a line for each parameter: its schema as JSON, defaults included."""
-    required = schema.get("required", ())
+    required_names = schema.get("required", ())
     return tuple(
         (
-            f"{'required ' if name in required else ''}parameter {escape_invisible(name)}",
+            f"{'required ' if name in required_names else ''}parameter {escape_invisible(name)}",
             json.dumps(part, sort_keys=True, ensure_ascii=False),
         )
         for name, part in schema.get("properties", {}).items()

@@ -21,11 +21,13 @@ class ModelConfig:
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
-    def merge_over(self, below: ModelConfig) -> ModelConfig:
+    def merge_over(self, base_config: ModelConfig) -> ModelConfig:
         """Return the model; parameters alone become the model below with these as well."""
         if self.provider:
             return self
-        return ModelConfig(below.provider, below.name, {**below.parameters, **self.parameters})
+        return ModelConfig(
+            base_config.provider, base_config.name, {**base_config.parameters, **self.parameters}
+        )
 
 
 #: No model is configured: the installation's default applies.

@@ -94,8 +94,10 @@ class AnthropicAdapter(ProviderAdapter):
 
     def make_thinking_part(self, text: str, metadata: Mapping[str, Any]) -> ThinkingPart | None:
         """Send back signed reasoning; anything else would be refused."""
-        if redacted := metadata.get(_REDACTED_KEY):
-            return ThinkingPart("", id=_REDACTED_ID, signature=redacted, provider_name=self.SYSTEM)
+        if redacted_data := metadata.get(_REDACTED_KEY):
+            return ThinkingPart(
+                "", id=_REDACTED_ID, signature=redacted_data, provider_name=self.SYSTEM
+            )
         if signature := metadata.get(_SIGNATURE_KEY):
             return ThinkingPart(text, signature=signature, provider_name=self.SYSTEM)
         return None
@@ -151,8 +153,8 @@ def _make_thinking(
     settings: dict[str, Any] = {"anthropic_thinking": {"type": "adaptive", "display": "summarized"}}
     level = convert_to_level(effort, model.max_output)
     if level != "auto":
-        accepted = [name for name in model.levels if name not in ("none", "xlow")]
-        settings["anthropic_effort"] = get_lower_level(level, accepted)
+        accepted_levels = [name for name in model.levels if name not in ("none", "xlow")]
+        settings["anthropic_effort"] = get_lower_level(level, accepted_levels)
     return settings
 
 

@@ -143,23 +143,27 @@ def _make_thinking(
 def _choose_level(name: str, model: ReasoningModel, effort: Effort) -> str | None:
     """Return the level; HIGH for one that the model lacks, but the least for one below its own."""
     level = convert_to_level(effort, model.max_output)
-    accepted = _list_levels(name)
+    accepted_levels = _list_levels(name)
     if level == "auto":
         return None if model.kind is ReasoningKind.UNKNOWN else "HIGH"
     vendor_level = _LEVELS_BY_EFFORT[level]
-    if vendor_level in accepted:
+    if vendor_level in accepted_levels:
         return vendor_level
-    return accepted[0] if _LEVELS.index(vendor_level) < _LEVELS.index(accepted[0]) else "HIGH"
+    return (
+        accepted_levels[0]
+        if _LEVELS.index(vendor_level) < _LEVELS.index(accepted_levels[0])
+        else "HIGH"
+    )
 
 
 def _list_levels(name: str) -> list[str]:
     profile: Mapping[str, Any] = google_model_profile(name) or {}
-    accepted = profile.get("google_thinking_levels")
+    accepted_levels = profile.get("google_thinking_levels")
     has_minimal = "pro" not in name
     return [
         level
         for level in _LEVELS
-        if (level in accepted if accepted else level != "MINIMAL" or has_minimal)
+        if (level in accepted_levels if accepted_levels else level != "MINIMAL" or has_minimal)
     ]
 
 

@@ -90,10 +90,10 @@ class OpenAIAdapter(ProviderAdapter):
 
     def make_thinking_part(self, text: str, metadata: Mapping[str, Any]) -> ThinkingPart | None:
         """Send back encrypted reasoning: an id alone names nothing, since nothing is stored."""
-        item, encrypted = metadata.get(_ITEM_ID_KEY), metadata.get(_ENCRYPTED_KEY)
-        if not item or not encrypted:
+        item, encrypted_content = metadata.get(_ITEM_ID_KEY), metadata.get(_ENCRYPTED_KEY)
+        if not item or not encrypted_content:
             return None
-        return ThinkingPart(text, id=item, signature=encrypted, provider_name=self.SYSTEM)
+        return ThinkingPart(text, id=item, signature=encrypted_content, provider_name=self.SYSTEM)
 
     def make_text_part(self, text: str, metadata: Mapping[str, Any]) -> TextPart | None:
         """Send a message back as the same item, unless it is empty."""
@@ -135,11 +135,11 @@ def describe_model(name: str) -> ReasoningModel:
     if not profile.get("openai_supports_reasoning"):
         return ReasoningModel(ReasoningKind.UNSUPPORTED)
     can_disable = bool(profile.get("openai_supports_reasoning_effort_none"))
-    accepted = profile.get("openai_reasoning_efforts")
+    accepted_efforts = profile.get("openai_reasoning_efforts")
     levels = [
         level
         for level in LEVELS
-        if accepted is None or _VENDOR_EFFORTS.get(level, level) in accepted
+        if accepted_efforts is None or _VENDOR_EFFORTS.get(level, level) in accepted_efforts
     ]
     if not can_disable:
         levels = [level for level in levels if level != "none"]
@@ -161,9 +161,9 @@ def _make_reasoning(
         if model.kind is ReasoningKind.UNKNOWN:
             is_off = reasoning.mode is ReasoningMode.OFF
             return {"openai_reasoning_effort": "none"} if is_off else {}
-        least = model.levels[0]
+        least_effort = model.levels[0]
         return {
-            "openai_reasoning_effort": _VENDOR_EFFORTS.get(least, least),
+            "openai_reasoning_effort": _VENDOR_EFFORTS.get(least_effort, least_effort),
             "openai_reasoning_summary": "auto",
         }
     level = convert_to_level(effort, model.max_output)

@@ -65,8 +65,8 @@ class OpenRouterAdapter(ProviderAdapter):
         effort = choose_effort(reasoning, describe_model(endpoint.model.name))
         if effort is None:
             is_forced = settings.get("tool_choice", "auto") not in ("auto", "none")
-            least = "none" if is_forced else "minimal"  # no reasoning model takes a forced tool
-            settings["openrouter_reasoning"] = {"exclude": True, "effort": least}
+            minimum = "none" if is_forced else "minimal"  # no reasoning model takes a forced tool
+            settings["openrouter_reasoning"] = {"exclude": True, "effort": minimum}
         else:
             level = convert_to_level(effort, settings.get("max_tokens"))
             vendor_effort = _VENDOR_EFFORTS.get(level, level)

@@ -24,13 +24,13 @@ def prepare_arguments(config: ToolConfig, arguments: Mapping[str, Any]) -> dict[
 
     A local tool's are completed and checked here; other tools check their own.
     """
-    plain: dict[str, Any] = parse_embedded_json(config.parameters, dict(arguments))
+    decoded_arguments: dict[str, Any] = parse_embedded_json(config.parameters, dict(arguments))
     if not isinstance(config.source, Local):
-        return _refuse_unrecordable(plain)
-    complete: dict[str, Any] = fill_defaults(config.parameters, plain)
-    problem_texts = list(find_problems(config.parameters, complete))
+        return _refuse_unrecordable(decoded_arguments)
+    completed_arguments: dict[str, Any] = fill_defaults(config.parameters, decoded_arguments)
+    problem_texts = list(find_problems(config.parameters, completed_arguments))
     if not problem_texts:
-        return _refuse_unrecordable(complete)
+        return _refuse_unrecordable(completed_arguments)
     return Failed(
         f"Invalid arguments: {'; '.join(problem_texts)}. Call describe_tools with "
         f"{json.dumps({'tools': [config.name]})} to read what {config.name} takes."
@@ -46,9 +46,9 @@ def _refuse_unrecordable(arguments: dict[str, Any]) -> dict[str, Any] | Failed:
     return arguments
 
 
-def is_same_json(value: Any, other: Any) -> bool:
+def is_same_json(value: Any, other_value: Any) -> bool:
     """Tell whether two values are the same JSON, in which 1 is neither 1.0 nor true."""
-    return json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True)
+    return json.dumps(value, sort_keys=True) == json.dumps(other_value, sort_keys=True)
 
 
 def parse_embedded_json(schema: Mapping[str, Any], value: Any) -> Any:
@@ -56,20 +56,24 @@ def parse_embedded_json(schema: Mapping[str, Any], value: Any) -> Any:
     if isinstance(value, str):
         if "string" in _list_declared_types(schema):
             return value
-        parsed = _parse_json(value)
-        return parse_embedded_json(schema, parsed) if matches_type(schema, parsed) else value
+        parsed_value = _parse_json(value)
+        return (
+            parse_embedded_json(schema, parsed_value)
+            if matches_type(schema, parsed_value)
+            else value
+        )
     return _map_children(schema, value, parse_embedded_json)
 
 
 def fill_defaults(schema: Mapping[str, Any], value: Any) -> Any:
     """Return the value with the defaults of missing keys in its objects."""
     if isinstance(value, dict):
-        missing = {
+        missing_defaults = {
             name: part["default"]
             for name, part in _get_properties(schema).items()
             if name not in value and "default" in part
         }
-        value = value | missing
+        value = value | missing_defaults
     return _map_children(schema, value, fill_defaults)
 
 
@@ -89,11 +93,11 @@ def _find_key_problems(
     for name in schema.get("required", ()):
         if name not in value:
             yield f"“{prefix}{name}” is missing"
-    closed = "properties" in schema and not schema.get("additionalProperties", False)
+    has_known_keys_only = "properties" in schema and not schema.get("additionalProperties", False)
     for name, item in value.items():
         if name in properties:
             yield from find_problems(properties[name], item, f"{prefix}{name}")
-        elif closed:
+        elif has_known_keys_only:
             yield f"“{prefix}{name}” is unknown"
 
 
@@ -119,11 +123,11 @@ def matches_type(schema: Mapping[str, Any], value: Any) -> bool:
 
 def _list_declared_types(schema: Mapping[str, Any]) -> frozenset[str]:
     """Return the JSON types that the schema declares; all where it declares none."""
-    declared = schema.get("type")
-    if isinstance(declared, str):
-        return frozenset({declared})
-    if isinstance(declared, list):
-        return frozenset(kind for kind in declared if isinstance(kind, str))
+    declared_type = schema.get("type")
+    if isinstance(declared_type, str):
+        return frozenset({declared_type})
+    if isinstance(declared_type, list):
+        return frozenset(kind for kind in declared_type if isinstance(kind, str))
     for key in ("anyOf", "oneOf"):
         if isinstance(schema.get(key), list):
             parts = [part for part in schema[key] if isinstance(part, Mapping)]

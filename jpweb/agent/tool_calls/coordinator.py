@@ -87,13 +87,13 @@ class ToolCoordinator:
         self._duplicate_ids: frozenset[str] = frozenset()  # shared by several calls
 
     async def run_calls(
-        self, calls: Sequence[ToolCallRequest], resumed: ResumedCalls | None = None
+        self, calls: Sequence[ToolCallRequest], resumption: ResumedCalls | None = None
     ) -> None:
         """Run the calls of a cycle; when all have ended, record their responses in their order.
 
         After a stop or a person's response, calls without a result get it as their result, their
         questions are closed, and calls with a result keep it. A restart discards all results. A
-        response that a call's result holds is taken; another one stays pending. ``resumed``
+        response that a call's result holds is taken; another one stays pending. ``resumption``
         describes the calls of an earlier process; the response of a call that it was running gets
         a note ``again``.
         """
@@ -104,7 +104,7 @@ class ToolCoordinator:
             if self._duplicate_ids:
                 stack.enter_context(self._idle_tracker.prevent_idle())
             results, interrupt = await self._run_until_ended(
-                calls, await self._take_over_calls(calls, resumed)
+                calls, await self._take_over_calls(calls, resumption)
             )
         carried_interrupt_ids: tuple[int, ...] = ()
         if isinstance(interrupt, Respond) and any(
@@ -143,23 +143,23 @@ class ToolCoordinator:
                 await self._inquiry_runner.close_question(question, call, reason)
 
     async def _take_over_calls(
-        self, calls: Sequence[ToolCallRequest], resumed: ResumedCalls | None
+        self, calls: Sequence[ToolCallRequest], resumption: ResumedCalls | None
     ) -> ResumedCalls:
         """Find the calls that were running when their process ended, and save that of each."""
-        if resumed is None:
+        if resumption is None:
             self._cut_off_ids = frozenset()
             return ResumedCalls()
         progress_by_id = {
             name: progress
-            for name, progress in resumed.progress.items()
+            for name, progress in resumption.progress.items()
             if name not in self._duplicate_ids
         }
-        resumed = replace(resumed, progress=progress_by_id)
+        resumption = replace(resumption, progress=progress_by_id)
         saved_ids = {name for name, progress in progress_by_id.items() if progress.was_cut_off}
-        running_ids = self._find_running_calls(calls, resumed)
+        running_ids = self._find_running_calls(calls, resumption)
         self._cut_off_ids = frozenset(saved_ids | running_ids)
         await self._save_cut_off(running_ids)
-        return resumed
+        return resumption
 
     async def _save_cut_off(self, cut_off_ids: Set[str]) -> None:
         """Save that calls were running, for a later process that resumes them."""
@@ -169,7 +169,7 @@ class ToolCoordinator:
             )
 
     def _find_running_calls(
-        self, calls: Sequence[ToolCallRequest], resumed: ResumedCalls
+        self, calls: Sequence[ToolCallRequest], resumption: ResumedCalls
     ) -> set[str]:
         """Return the calls that had neither ended, asked a question, nor waited to begin.
 
@@ -178,9 +178,9 @@ class ToolCoordinator:
         running_ids: set[str] = set()
         is_queued = False
         for call in calls:
-            progress, config = resumed.progress.get(call.id), self._configs.get(call.name)
+            progress, config = resumption.progress.get(call.id), self._configs.get(call.name)
             is_gated = config is not None and config.run in (Mode.ASK, Mode.EDIT)
-            if call.id in resumed.waiting_ids and (progress is None or progress.content is None):
+            if call.id in resumption.waiting_ids and (progress is None or progress.content is None):
                 is_queued = True
             elif (
                 progress is None
@@ -191,17 +191,17 @@ class ToolCoordinator:
         return running_ids
 
     async def _run_until_ended(
-        self, calls: Sequence[ToolCallRequest], resumed: ResumedCalls
+        self, calls: Sequence[ToolCallRequest], resumption: ResumedCalls
     ) -> tuple[list[CallResult | InterruptedResult], Interrupt | None]:
         """Run the calls, again after each restart; return the results and the interrupt."""
         while True:
             self._idle_tracker.start_batch(len(calls))
-            results = await gather_or_cancel(self._run_call(call, resumed) for call in calls)
+            results = await gather_or_cancel(self._run_call(call, resumption) for call in calls)
             interrupt = self._interrupts.pending
             if not isinstance(interrupt, Restart):
                 return results, interrupt
             self._interrupts.take_pending()
-            resumed = ResumedCalls()
+            resumption = ResumedCalls()
             for call in calls:
                 for question in self._state.take_unanswered(call.id, gated=True):
                     await self._inquiry_runner.close_question(
@@ -212,12 +212,12 @@ class ToolCoordinator:
             await self._save_cut_off(self._cut_off_ids)
 
     async def _run_call(
-        self, call: ToolCallRequest, resumed: ResumedCalls
+        self, call: ToolCallRequest, resumption: ResumedCalls
     ) -> CallResult | InterruptedResult:
         """Run a call to its result, and save that while other calls are live."""
-        progress = resumed.progress.get(call.id)
+        progress = resumption.progress.get(call.id)
         if progress is None or progress.content is None:
-            result = await self._complete_call(call, is_asked=call.id in resumed.waiting_ids)
+            result = await self._complete_call(call, is_asked=call.id in resumption.waiting_ids)
         else:
             result = await self._resume_call(call, progress, progress.content)
         is_final = progress is not None and progress.is_final
@@ -262,16 +262,16 @@ class ToolCoordinator:
         permission = await self._permit_call(call, is_asked=is_asked)
         if isinstance(permission, CallResult | InterruptedResult):
             return permission
-        edited, policies = permission.edited, permission.policies
+        edited_arguments, policies = permission.edited, permission.policies
         execution = await self._run_tool(replace(call, arguments=dict(permission.arguments)))
         if isinstance(execution, CallResult | InterruptedResult):
-            return replace(execution, edited=edited, policies=policies)
+            return replace(execution, edited=edited_arguments, policies=policies)
 
         async def save_result(result: CallResult) -> None:
             await self._save_progress(call, result, is_final=False)
 
         call_result = replace(
-            CallResult.from_execution(execution), edited=edited, policies=policies
+            CallResult.from_execution(execution), edited=edited_arguments, policies=policies
         )
         return await self._permission_prompts.deliver_result(
             call, self._configs[call.name], call_result, save_result
@@ -280,9 +280,9 @@ class ToolCoordinator:
     async def _permit_call(
         self, call: ToolCallRequest, *, is_asked: bool
     ) -> Permission | CallResult | InterruptedResult:
-        missing = self._executor.explain_missing(call.name)
-        if missing is not None:
-            return CallResult(missing, is_error=True)
+        problem = self._executor.explain_missing(call.name)
+        if problem is not None:
+            return CallResult(problem, is_error=True)
         config = self._configs[call.name]
         is_gated = config.run is not Mode.UNATTENDED
         definition = self._definitions.get(call.name, "")
@@ -296,9 +296,9 @@ class ToolCoordinator:
             run_arguments = call.arguments if grant.arguments is None else dict(grant.arguments)
             policies = grant.policies
         else:
-            complete = replace(call, arguments=arguments)
+            completed_call = replace(call, arguments=arguments)
             permission = await self._permission_prompts.permit_call(
-                complete, config, is_asked=is_asked
+                completed_call, config, is_asked=is_asked
             )
             if isinstance(permission, CallResult | InterruptedResult):
                 return permission
@@ -311,8 +311,8 @@ class ToolCoordinator:
             self._state.grants[call.id] = CallGrant(
                 None if is_unchanged else run_arguments, definition, is_gated, policies
             )
-        edited = None if is_same_json(run_arguments, arguments) else run_arguments
-        return Permission(run_arguments, edited, policies)
+        edited_arguments = None if is_same_json(run_arguments, arguments) else run_arguments
+        return Permission(run_arguments, edited_arguments, policies)
 
     async def _run_tool(
         self, call: ToolCallRequest
@@ -365,9 +365,10 @@ class ToolCoordinator:
             raw_question: Question, interrupts: CallInterrupts
         ) -> ToolAnswer | MissingAnswer:
             question = configure_question(raw_question, tool)
-            sourced = make_sourced_question(call.name, question, source)
-            if isinstance(sourced, Failed):
-                return MissingAnswer(CancellationReason.BACKEND_ERROR, CallResult(sourced.message))
+            sourced_question = make_sourced_question(call.name, question, source)
+            if isinstance(sourced_question, Failed):
+                failure = CallResult(sourced_question.message)
+                return MissingAnswer(CancellationReason.BACKEND_ERROR, failure)
             if (earlier_answer := earlier_answers.take_answer(question, source)) is not None:
                 return earlier_answer
             if next(numbers) >= MAX_CALL_QUESTIONS:
@@ -383,7 +384,7 @@ class ToolCoordinator:
             return await run_interruptible(execution, self._interrupts)
 
     def _make_interrupted_result(
-        self, call: ToolCallRequest, interrupt: Interrupt | None, stopped: InterruptedResult
+        self, call: ToolCallRequest, interrupt: Interrupt | None, interruption: InterruptedResult
     ) -> CallResult:
         """Return the model's message for a call that was interrupted before it had a result."""
         if isinstance(interrupt, Respond) and interrupt.text:
@@ -391,7 +392,7 @@ class ToolCoordinator:
         else:
             tool = self._configs.get(call.name)
             text = (tool.cancellation_response if tool else None) or model_messages.STOPPED
-        return CallResult(text, edited=stopped.edited, policies=stopped.policies)
+        return CallResult(text, edited=interruption.edited, policies=interruption.policies)
 
 
 def _mark_secret(question: Question, value: Any) -> Any:

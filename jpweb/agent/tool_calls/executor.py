@@ -51,9 +51,11 @@ class ToolExecutor:
     """
 
     def __init__(self, setup: TurnSetup) -> None:
-        offered = {tool.name for tool in setup.tools}
-        self._builtins = {tool.NAME: tool for tool in setup.builtins if tool.NAME in offered}
-        self._outside = {name: tool for name, tool in setup.outside.items() if name in offered}
+        offered_names = {tool.name for tool in setup.tools}
+        self._builtins = {tool.NAME: tool for tool in setup.builtins if tool.NAME in offered_names}
+        self._outside = {
+            name: tool for name, tool in setup.outside.items() if name in offered_names
+        }
         self._unavailable = setup.unavailable
         self._run_secrets: set[SecretAnswer] = set()
 
@@ -97,10 +99,16 @@ class ToolExecutor:
         else:
             return Failed(self.explain_missing(name) or model_messages.describe_unknown_tool(name))
         secrets = call_secrets | self._run_secrets
-        resolved = _resolve_outcome(name, _redact_outcome(outcome, secrets), outside, builtin)
-        if isinstance(resolved, SourcedQuestion) and isinstance(outcome, NeedsInput) and secrets:
-            return replace(resolved, original=outcome.question)
-        return resolved
+        resolved_outcome = _resolve_outcome(
+            name, _redact_outcome(outcome, secrets), outside, builtin
+        )
+        if (
+            isinstance(resolved_outcome, SourcedQuestion)
+            and isinstance(outcome, NeedsInput)
+            and secrets
+        ):
+            return replace(resolved_outcome, original=outcome.question)
+        return resolved_outcome
 
 
 def make_sourced_question(
@@ -165,9 +173,11 @@ def _redact_question(question: Question, secrets: Iterable[SecretAnswer]) -> Que
     )
 
 
-def _find_original_value(original: Question, redacted_question: Question, value: Any) -> Any:
+def _find_original_value(
+    original_question: Question, redacted_question: Question, value: Any
+) -> Any:
     """Return the tool's own value of the option that a person chose."""
-    original_type, redacted_type = original.answer_type, redacted_question.answer_type
+    original_type, redacted_type = original_question.answer_type, redacted_question.answer_type
     if not (isinstance(original_type, Select) and isinstance(redacted_type, Select)):
         return value
     pairs = zip(original_type.options, redacted_type.options, strict=True)

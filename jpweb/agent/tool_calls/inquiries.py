@@ -90,8 +90,8 @@ class InquiryRunner:
             question,
             config,
             self.state.remembered_tool_answers.get(self._answer_key(call.name, question.id)),
-            reachable=is_still_waiting or await self.prompter.has_reachable_person(),
-            detached=tool.detached.get("tool", self.detached),
+            is_person_reachable=is_still_waiting or await self.prompter.has_reachable_person(),
+            detached_policy=tool.detached.get("tool", self.detached),
         )
         if open_question is None:
             inquiry_id = await self._record_request(call, question, source, config, chosen_route)
@@ -242,9 +242,9 @@ class InquiryRunner:
                     key = self._answer_key(prompt.tool_name, prompt.question.id)
                     self.state.remembered_tool_answers[key] = RememberedAnswer(value)
                 return ToolAnswer(value)
-            case Declined() as declined:
-                call_result = _make_declined_result(prompt.tool_name, prompt.question.id, declined)
-                return MissingAnswer(declined.reason, call_result)
+            case Declined() as decline:
+                call_result = _make_declined_result(prompt.tool_name, prompt.question.id, decline)
+                return MissingAnswer(decline.reason, call_result)
             case InterruptedResult():
                 return await self._withdraw_question(prompt)
 
@@ -287,9 +287,9 @@ def _restore_question(question_id: str, recorded_question: InquiryQuestion) -> Q
     )
 
 
-def _make_declined_result(tool: str, question_id: str, declined: Declined) -> CallResult:
-    if declined.reason is CancellationReason.USER:
-        return CallResult(model_messages.describe_cancelled_input(declined.note))
+def _make_declined_result(tool: str, question_id: str, decline: Declined) -> CallResult:
+    if decline.reason is CancellationReason.USER:
+        return CallResult(model_messages.describe_cancelled_input(decline.note))
     return CallResult(
-        model_messages.describe_unanswered(tool, question_id, declined.reason), is_error=True
+        model_messages.describe_unanswered(tool, question_id, decline.reason), is_error=True
     )

@@ -112,10 +112,10 @@ class LlmInquiryBackend:
             try:
                 return await self._request_with_retries(model, request)
             except ProviderFailed as failure:
-                later = _keep_later_half(request.parts.events)
-                if failure.kind is not FailureKind.CONTEXT_LENGTH or not later:
+                later_events = _keep_later_half(request.parts.events)
+                if failure.kind is not FailureKind.CONTEXT_LENGTH or not later_events:
                     raise
-            request = replace(request, parts=replace(request.parts, events=later))
+            request = replace(request, parts=replace(request.parts, events=later_events))
         return await self._request_with_retries(model, request)
 
     async def _request_with_retries(self, model: ModelConfig, request: ProviderRequest) -> Any:
@@ -177,11 +177,13 @@ def _make_inquiry_copy(
 ) -> tuple[Element, ...]:
     """Return a copy of the stream in which the call is paused and the question is asked."""
     stamp = timestamps.format_timestamp(get_utc_now())
-    paused = ToolCallResponse(call.id, f"Tool paused: {question.text}", is_error=False)
+    pause_response = ToolCallResponse(call.id, f"Tool paused: {question.text}", is_error=False)
     request = ChatRequest(_format_prompt(call, question), dict(schema))
-    in_turn = normalize_history((*elements, wire.write_element(ConversationEvent(stamp, paused))))
-    added = (ConversationEvent(stamp, kind) for kind in (TurnStart(), request))
-    return (*in_turn, *(wire.write_element(event) for event in added))
+    in_turn = normalize_history(
+        (*elements, wire.write_element(ConversationEvent(stamp, pause_response)))
+    )
+    added_events = (ConversationEvent(stamp, kind) for kind in (TurnStart(), request))
+    return (*in_turn, *(wire.write_element(event) for event in added_events))
 
 
 def _keep_later_half(events: Sequence[ConversationEvent]) -> tuple[ConversationEvent, ...]:

@@ -44,36 +44,52 @@ class Policy(StrEnum):
 
 
 def decide_permission(
-    mode: Mode, remembered: bool | None, *, reachable: bool, detached: DetachedPolicy
+    mode: Mode,
+    remembered_decision: bool | None,
+    *,
+    is_person_reachable: bool,
+    detached_policy: DetachedPolicy,
 ) -> PermissionAction:
     """Return the action; no side effects. A remembered decision replaces asking a person."""
     if mode is Mode.UNATTENDED:
         return PermissionAction.RUN
     if mode is Mode.SKIP:
         return PermissionAction.SKIP
-    if not reachable and detached is not DetachedPolicy.WAIT:
-        return PermissionAction.RUN if detached is DetachedPolicy.AUTO else PermissionAction.DENY
-    if remembered is not None:
-        return PermissionAction.RUN if remembered else PermissionAction.SKIP_REMEMBERED
+    if not is_person_reachable and detached_policy is not DetachedPolicy.WAIT:
+        return (
+            PermissionAction.RUN
+            if detached_policy is DetachedPolicy.AUTO
+            else PermissionAction.DENY
+        )
+    if remembered_decision is not None:
+        return PermissionAction.RUN if remembered_decision else PermissionAction.SKIP_REMEMBERED
     return PermissionAction.EDIT if mode is Mode.EDIT else PermissionAction.ASK
 
 
-def decide_delivery(mode: Mode, *, reachable: bool, detached: DetachedPolicy) -> DeliveryAction:
+def decide_delivery(
+    mode: Mode, *, is_person_reachable: bool, detached_policy: DetachedPolicy
+) -> DeliveryAction:
     """Return the action; no side effects."""
     if mode is Mode.UNATTENDED:
         return DeliveryAction.DELIVER
     if mode is Mode.SKIP:
         return DeliveryAction.SKIP
-    if not reachable and detached is not DetachedPolicy.WAIT:
-        return DeliveryAction.DELIVER if detached is DetachedPolicy.AUTO else DeliveryAction.DENY
+    if not is_person_reachable and detached_policy is not DetachedPolicy.WAIT:
+        return (
+            DeliveryAction.DELIVER
+            if detached_policy is DetachedPolicy.AUTO
+            else DeliveryAction.DENY
+        )
     return DeliveryAction.EDIT if mode is Mode.EDIT else DeliveryAction.ASK
 
 
-def find_policy(mode: Mode, *, reachable: bool, detached: DetachedPolicy) -> Policy:
+def find_policy(
+    mode: Mode, *, is_person_reachable: bool, detached_policy: DetachedPolicy
+) -> Policy:
     """Return the policy that decided where no prompt was made; only for modes that ask or skip."""
     if mode is Mode.SKIP:
         return Policy.SKIP
-    is_detached = not reachable and detached is not DetachedPolicy.WAIT
+    is_detached = not is_person_reachable and detached_policy is not DetachedPolicy.WAIT
     return Policy.DETACHED if is_detached else Policy.REMEMBERED
 
 

@@ -87,11 +87,18 @@ class PermissionPrompts:
         self, call: ToolCallRequest, tool: ToolConfig
     ) -> Permission | CallResult | InterruptedResult:
         key = self._make_permission_key(call.name)
-        reachable = await self._prompter.has_reachable_person()
-        detached = tool.detached.get("run", self._detached)
-        remembered = self._state.remembered_permission_decisions.get(key)
-        action = decide_permission(tool.run, remembered, reachable=reachable, detached=detached)
-        policy = find_policy(tool.run, reachable=reachable, detached=detached)
+        is_person_reachable = await self._prompter.has_reachable_person()
+        detached_policy = tool.detached.get("run", self._detached)
+        remembered_decision = self._state.remembered_permission_decisions.get(key)
+        action = decide_permission(
+            tool.run,
+            remembered_decision,
+            is_person_reachable=is_person_reachable,
+            detached_policy=detached_policy,
+        )
+        policy = find_policy(
+            tool.run, is_person_reachable=is_person_reachable, detached_policy=detached_policy
+        )
         is_allowed = action is PermissionAction.RUN
         source = self._sources.get(key)
         policy_note = make_policy_note(call.name, policy, is_allowed=is_allowed, source=source)
@@ -113,10 +120,16 @@ class PermissionPrompts:
         self, call: ToolCallRequest, tool: ToolConfig, *, edit: bool
     ) -> Permission | CallResult | InterruptedResult:
         formatter = self._formatters.get(call.name)
-        formatted = None if formatter is None else await formatter(call.arguments)
+        arguments_text = None if formatter is None else await formatter(call.arguments)
         key = self._make_permission_key(call.name)
         prompt = RunPrompt(
-            call.id, call.name, describe_tool(tool), call.arguments, edit, formatted, key.definition
+            call.id,
+            call.name,
+            describe_tool(tool),
+            call.arguments,
+            edit,
+            arguments_text,
+            key.definition,
         )
         decision = self._idle_tracker.wait_for_decision(
             lambda: self._prompter.permit(prompt), gate=True
@@ -130,9 +143,9 @@ class PermissionPrompts:
                 if remember:
                     self._remember(key, source, is_allowed=False)
                 return CallResult(model_messages.describe_skip(reason))
-            case InterruptedResult() as stopped:
+            case InterruptedResult() as interruption:
                 await self._prompter.close_prompt(prompt)
-                return stopped
+                return interruption
 
     def _remember(
         self, key: PermissionKey, source: PermissionSource | None, *, is_allowed: bool
@@ -151,10 +164,14 @@ class PermissionPrompts:
         """Return the result for the model, saved while a person is asked about it."""
         if tool.result is Mode.UNATTENDED:
             return result
-        reachable = await self._prompter.has_reachable_person()
-        detached = tool.detached.get("deliver", self._detached)
-        action = decide_delivery(tool.result, reachable=reachable, detached=detached)
-        policy = find_policy(tool.result, reachable=reachable, detached=detached)
+        is_person_reachable = await self._prompter.has_reachable_person()
+        detached_policy = tool.detached.get("deliver", self._detached)
+        action = decide_delivery(
+            tool.result, is_person_reachable=is_person_reachable, detached_policy=detached_policy
+        )
+        policy = find_policy(
+            tool.result, is_person_reachable=is_person_reachable, detached_policy=detached_policy
+        )
         is_allowed = action is DeliveryAction.DELIVER
         policy_note = make_policy_note(call.name, policy, is_allowed=is_allowed)
         decided_result = replace(result, policies={**result.policies, "delivery": policy_note})

@@ -58,31 +58,35 @@ Route: TypeAlias = UseRemembered | UseStatic | Refuse | AskBackend | AskPerson
 def route(
     question: Question,
     config: QuestionConfig,
-    remembered: RememberedAnswer | None,
+    remembered_answer: RememberedAnswer | None,
     *,
-    reachable: bool,
-    detached: DetachedPolicy = DetachedPolicy.AUTO,
+    is_person_reachable: bool,
+    detached_policy: DetachedPolicy = DetachedPolicy.AUTO,
 ) -> Route:
     """Return the route of a question; no side effects.
 
-    ``reachable`` says whether a person can answer now; where none can, ``detached`` decides about
-    questions for a person (RFD 049). A remembered answer that does not match this question's type
-    was given to another question, and is ignored.
+    ``is_person_reachable`` says whether a person can answer now; where none can,
+    ``detached_policy`` decides about questions for a person (RFD 049). A remembered answer that
+    does not match this question's type was given to another question, and is ignored.
     """
     is_valid = question.answer_type.is_valid
-    if remembered is not None and is_reusable(question) and is_valid(remembered.value):
-        return UseRemembered(remembered.value)
+    if (
+        remembered_answer is not None
+        and is_reusable(question)
+        and is_valid(remembered_answer.value)
+    ):
+        return UseRemembered(remembered_answer.value)
     if config.answer is not None:
         if not is_valid(config.answer.value):
             return Refuse(CancellationReason.INVALID_STATIC_ANSWER)
         return UseStatic(config.answer.value)
-    if config.target is QuestionTarget.USER and not reachable:
-        return _route_detached(question, detached)
+    if config.target is QuestionTarget.USER and not is_person_reachable:
+        return _route_detached(question, detached_policy)
     return _route_by_target(question, config.target)
 
 
-def _route_detached(question: Question, detached: DetachedPolicy) -> Route:
-    match detached:
+def _route_detached(question: Question, detached_policy: DetachedPolicy) -> Route:
+    match detached_policy:
         case DetachedPolicy.WAIT:
             return AskPerson()
         case DetachedPolicy.AUTO if not question.is_human_only:

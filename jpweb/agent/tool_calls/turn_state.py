@@ -170,16 +170,16 @@ class TurnState:
         boundaries: CallBoundaries = NO_BOUNDARIES,
         start: int = 0,
         *,
-        crashed: bool = False,
+        has_crashed: bool = False,
     ) -> Self:
         """Return the state of a resumed turn; ``elements`` are those of this turn alone.
 
         It is built from jpweb's notes beside the requests. Ids are never parsed. Permissions are
         asked for again, but for calls that wait at a question. ``start`` is the turn's position in
-        the stream. ``crashed``: the turn was not parked, so that its calls may have been running
-        with the answers before the boundary ``takeover``.
+        the stream. ``has_crashed``: the turn was not parked, so that its calls may have been
+        running with the answers before the boundary ``takeover``.
         """
-        state = cls(is_patient=not crashed)
+        state = cls(is_patient=not has_crashed)
         questions_by_inquiry: dict[str, tuple[OpenQuestion, AnswerKey]] = {}
         for position, element in enumerate((*elements, None), start):
             if position == boundaries.restart:
@@ -249,10 +249,10 @@ class TurnState:
 
         That of another question of its id is discarded.
         """
-        closed = self._closed.pop(QuestionKey(tool_call_id, question.id), None)
-        if closed is None or not is_request_of(closed.request, question, source):
+        closed_question = self._closed.pop(QuestionKey(tool_call_id, question.id), None)
+        if closed_question is None or not is_request_of(closed_question.request, question, source):
             return None
-        return closed.decline
+        return closed_question.decline
 
     def is_paused(self, tool_call_id: str) -> bool:
         """Tell whether the call was paused at a question when its process ended.

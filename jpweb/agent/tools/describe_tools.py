@@ -50,9 +50,11 @@ class DescribeTools:
         sections = [
             describe_tool(self._tools[name]) for name in unique_names if name in self._tools
         ]
-        unknown = [name for name in unique_names if name not in self._tools]
-        if unknown:
-            sections.append(f"No additional documentation available for: {', '.join(unknown)}")
+        unknown_names = [name for name in unique_names if name not in self._tools]
+        if unknown_names:
+            sections.append(
+                f"No additional documentation available for: {', '.join(unknown_names)}"
+            )
         return Success("\n---\n\n".join(sections))
 
     def inquiry_source(self, name: str) -> InquirySource:

@@ -131,8 +131,8 @@ async def _play_with_resources(active: ActiveRun) -> TurnEnd:
             _make_ports(active, resources, recorder),
             active.interrupts,
             setup,
-            waiting=pending_calls,
-            crashed=not was_parked,
+            waiting_call_ids=pending_calls,
+            has_crashed=not was_parked,
             permissions=permissions,
         )
         active.is_over = True  # set before the MCP servers stop, which may take seconds

@@ -88,7 +88,7 @@ def split_with_framing(data: bytes) -> tuple[list[str], str]:
 
     Raises MalformedStream.
     """
-    texts, gaps = _split_raw(data, with_framing=True)
+    texts, gaps = _split_raw(data, is_framed=True)
     if gaps is None:
         return texts, ""
     if len(gaps) == 1:
@@ -153,7 +153,7 @@ def _make_framing(gaps: list[str]) -> _Framing:
     return _Framing(head, between, tail, odd_gaps)
 
 
-def _split_raw(data: bytes, *, with_framing: bool = False) -> tuple[list[str], list[str] | None]:
+def _split_raw(data: bytes, *, is_framed: bool = False) -> tuple[list[str], list[str] | None]:
     """Return the texts and the gaps: one more than texts; none where they are JP's or unwanted."""
     start = len(_BOM) if data.startswith(_BOM) else 0
     try:
@@ -161,7 +161,7 @@ def _split_raw(data: bytes, *, with_framing: bool = False) -> tuple[list[str], l
         texts = [str(raw_item, "utf-8") for raw_item in raw_items]
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         return _split_loosely(_decode_utf8(data), start, error)
-    if not with_framing or _is_jp_framing(data, raw_items):
+    if not is_framed or _is_jp_framing(data, raw_items):
         return texts, None
     return texts, _read_gaps(data, start, raw_items)
 

@@ -44,7 +44,9 @@ def make_turn(*events, decisions, tools=None, gate=Mode.ASK, replies=()) -> Any:
 
 
 async def resume(turn, *waiting_ids) -> Any:
-    return await resume_turn(turn.ports, turn.stop, turn.setup, waiting=frozenset(waiting_ids))
+    return await resume_turn(
+        turn.ports, turn.stop, turn.setup, waiting_call_ids=frozenset(waiting_ids)
+    )
 
 
 async def test_call_whose_second_permission_is_refused_does_not_run():

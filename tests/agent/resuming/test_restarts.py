@@ -95,8 +95,8 @@ class Process:
             self.turn.ports,
             self.turn.stop,
             self.turn.setup,
-            waiting=frozenset(waiting_ids),
-            crashed=is_crashed,
+            waiting_call_ids=frozenset(waiting_ids),
+            has_crashed=is_crashed,
         )
 
     async def play_until(self, is_over: Any, **options: Any) -> None:

@@ -86,8 +86,8 @@ def test_a_call_may_run_as_the_table_says(case):
     action = decide_permission(
         Mode(mode),
         REMEMBERED[memory],
-        reachable=REACHABLE[reachable],
-        detached=DetachedPolicy(policy),
+        is_person_reachable=REACHABLE[reachable],
+        detached_policy=DetachedPolicy(policy),
     )
     assert action is PermissionAction[first(PERMISSIONS, case)[-1]]
 
@@ -96,7 +96,7 @@ def test_a_call_may_run_as_the_table_says(case):
 def test_a_result_is_delivered_as_the_table_says(case):
     mode, reachable, policy = case
     action = decide_delivery(
-        Mode(mode), reachable=REACHABLE[reachable], detached=DetachedPolicy(policy)
+        Mode(mode), is_person_reachable=REACHABLE[reachable], detached_policy=DetachedPolicy(policy)
     )
     assert action is DeliveryAction[first(DELIVERIES, case)[-1]]
 
@@ -106,7 +106,7 @@ def test_a_result_is_delivered_as_the_table_says(case):
 )
 def test_remembered_permission_does_not_apply_without_a_person(policy):
     actions = {
-        decide_permission(Mode.ASK, memory, reachable=False, detached=policy)
+        decide_permission(Mode.ASK, memory, is_person_reachable=False, detached_policy=policy)
         for memory in (True, False, None)
     }
     assert len(actions) == 1

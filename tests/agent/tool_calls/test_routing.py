@@ -83,8 +83,8 @@ def route_case(case, kind, detached=DetachedPolicy.AUTO, default=None) -> Any:
         question,
         QuestionConfig(QuestionTarget(target), answers[static]),
         RememberedAnswer(memory) if remembered == "hit" else None,
-        reachable=reachable == "yes",
-        detached=detached,
+        is_person_reachable=reachable == "yes",
+        detached_policy=detached,
     )
 
 
@@ -161,7 +161,11 @@ def test_detached_policy_applies_only_when_no_person_can_answer(name, detached, 
 def test_a_default_of_a_secret_or_of_another_type_answers_nothing(kind, default):
     question = Question("q", "?", kind, default)
     decision = route(
-        question, QuestionConfig(), None, reachable=False, detached=DetachedPolicy.DEFAULTS
+        question,
+        QuestionConfig(),
+        None,
+        is_person_reachable=False,
+        detached_policy=DetachedPolicy.DEFAULTS,
     )
     assert decision == Refuse(CancellationReason.NO_PROMPT_BACKEND)
 
@@ -172,7 +176,11 @@ def test_a_default_of_a_secret_or_of_another_type_answers_nothing(kind, default)
 def test_falsy_default_counts_as_a_default(kind, default):
     question = Question("q", "?", kind, default)
     decision = route(
-        question, QuestionConfig(), None, reachable=False, detached=DetachedPolicy.DEFAULTS
+        question,
+        QuestionConfig(),
+        None,
+        is_person_reachable=False,
+        detached_policy=DetachedPolicy.DEFAULTS,
     )
     assert decision == UseStatic(default)
 
@@ -180,7 +188,11 @@ def test_falsy_default_counts_as_a_default(kind, default):
 def test_default_answers_an_exclusive_question_under_policy_defaults():
     question = Question("q", "?", Text(), "x", exclusive=True)
     decision = route(
-        question, QuestionConfig(), None, reachable=False, detached=DetachedPolicy.DEFAULTS
+        question,
+        QuestionConfig(),
+        None,
+        is_person_reachable=False,
+        detached_policy=DetachedPolicy.DEFAULTS,
     )
     assert decision == UseStatic("x")
 
@@ -188,15 +200,15 @@ def test_default_answers_an_exclusive_question_under_policy_defaults():
 def test_null_can_be_a_remembered_and_a_static_answer():
     question = Question("q", "?", Select((Option(None), Option("a"))))
     static = QuestionConfig(answer=StaticAnswer(None))
-    assert route(question, static, None, reachable=True) == UseStatic(None)
+    assert route(question, static, None, is_person_reachable=True) == UseStatic(None)
     memory = RememberedAnswer(None)
-    assert route(question, static, memory, reachable=True) == UseRemembered(None)
+    assert route(question, static, memory, is_person_reachable=True) == UseRemembered(None)
 
 
 def test_a_remembered_answer_of_another_type_counts_as_none():
     memory = RememberedAnswer(value=True)
     question = Question("q", "?", Text())
-    assert route(question, QuestionConfig(), memory, reachable=True) == AskPerson()
+    assert route(question, QuestionConfig(), memory, is_person_reachable=True) == AskPerson()
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_takeover_ends_the_pause_of_a_call_that_had_its_answer(takeover, is_paus
     elements = [request("a", "q"), response(make_answer("opaque")), request("a", "r")]
     elements = elements[: 2 if takeover < 9 else 3]
     boundaries = CallBoundaries(takeover=takeover)
-    state = TurnState.from_elements(elements, boundaries, 6, crashed=crashed)
+    state = TurnState.from_elements(elements, boundaries, 6, has_crashed=crashed)
     assert state.is_paused("a") is is_paused
     assert [answer.value for answer in state.take_answers("a")] == [True]
 

@@ -59,10 +59,10 @@ class HostedModel:
                 yield event
 
 
-def collect_key_variables(configured: Iterable[ProviderConfig] = ()) -> frozenset[str]:
+def collect_key_variables(configured_providers: Iterable[ProviderConfig] = ()) -> frozenset[str]:
     """Return the names of the environment variables that hold keys or headers of providers."""
     usual_names = (info.api_key_env for info in PROVIDER_INFO.values())
-    names = (*usual_names, *(config.api_key_env for config in configured))
+    names = (*usual_names, *(config.api_key_env for config in configured_providers))
     return _HEADER_VARIABLES.union(name for name in names if name)
 
 

@@ -105,9 +105,11 @@ def _request_parts(
         match event.kind:
             case ChatRequest(content=content) if content.strip():
                 yield UserPromptPart(content)
-            case ToolCallResponse(id=id_, content=content, is_error=failed):
+            case ToolCallResponse(id=id_, content=content, is_error=is_error):
                 name = names.get(id_, "unknown")
-                yield ToolReturnPart(name, content, id_, outcome="failed" if failed else "success")
+                yield ToolReturnPart(
+                    name, content, id_, outcome="failed" if is_error else "success"
+                )
             case _:
                 pass
 
@@ -116,9 +118,9 @@ def _join_user_texts(parts: Iterable[ModelRequestPart]) -> list[ModelRequestPart
     """Return the parts, with the texts of people that follow each other as one."""
     joined_parts: list[ModelRequestPart] = []
     for part in parts:
-        previous = joined_parts[-1] if joined_parts else None
-        if isinstance(part, UserPromptPart) and isinstance(previous, UserPromptPart):
-            joined_parts[-1] = UserPromptPart(f"{previous.content}\n\n{part.content}")
+        previous_part = joined_parts[-1] if joined_parts else None
+        if isinstance(part, UserPromptPart) and isinstance(previous_part, UserPromptPart):
+            joined_parts[-1] = UserPromptPart(f"{previous_part.content}\n\n{part.content}")
         else:
             joined_parts.append(part)
     return joined_parts

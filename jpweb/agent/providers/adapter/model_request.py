@@ -119,12 +119,14 @@ def _make_settings(
     request: ProviderRequest,
     reasoning: ReasoningSettings,
 ) -> ModelSettings:
-    common = parameters.make_settings(endpoint.model.parameters)
-    common |= {"cache": request.cache, "cache_key": request.cache_key}
+    common_settings = parameters.make_settings(endpoint.model.parameters)
+    common_settings |= {"cache": request.cache, "cache_key": request.cache_key}
     if request.tools:
         choice = request.tool_choice
-        common["tool_choice"] = choice if choice in ("auto", "none", "required") else [choice]
-    settings: ModelSettings = adapter.adapt_settings(endpoint, common, reasoning)  # type: ignore[assignment]  # keys differ by vendor
+        common_settings["tool_choice"] = (
+            choice if choice in ("auto", "none", "required") else [choice]
+        )
+    settings: ModelSettings = adapter.adapt_settings(endpoint, common_settings, reasoning)  # type: ignore[assignment]  # keys differ by vendor
     return settings
 
 
@@ -168,18 +170,22 @@ def _end_reply(
     """Yield the remaining events of a reply whose stream is over. Raises ProviderFailed."""
     yield from parser.close()
     reason, details = stream.finish_reason, stream.provider_details or {}
-    cut = _CUT_REASONS.get(reason or "")
+    cut_reason = _CUT_REASONS.get(reason or "")
     if usage := _read_usage(stream):
         yield usage
-    if cut is FailureKind.REFUSAL:
+    if cut_reason is FailureKind.REFUSAL:
         raise make_failure(
-            cut, endpoint, str(details.get("refusal") or details.get("block_reason") or "")
+            cut_reason, endpoint, str(details.get("refusal") or details.get("block_reason") or "")
         )
-    if reason == "error" or not (details.get("finish_reason") or cut) or stream.state != "complete":
+    if (
+        reason == "error"
+        or not (details.get("finish_reason") or cut_reason)
+        or stream.state != "complete"
+    ):
         raise make_failure(FailureKind.BROKEN_OFF, endpoint)
-    yield from parser.release_calls(is_cut=cut is not None)
-    if cut:
-        raise make_failure(cut, endpoint)
+    yield from parser.release_calls(is_cut=cut_reason is not None)
+    if cut_reason:
+        raise make_failure(cut_reason, endpoint)
     if (tool_name := parser.find_broken_call()) is not None:
         raise make_broken_call_failure(tool_name, endpoint)
     if parser.is_structured:

@@ -88,7 +88,7 @@ def make_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises ProviderFailed for a value that is not of its parameter's type.
     """
-    common: dict[str, Any] = {"max_retries": 0}
+    common_settings: dict[str, Any] = {"max_retries": 0}
     for name, (library_name, is_valid, kind) in _PARAMETERS.items():
         value = parameters.get(name)
         if value in (None, [], {}):
@@ -98,8 +98,8 @@ def make_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
                 f"model.parameters.{name} is {str(value)[:40]!r}. It must be {kind}.",
                 FailureKind.BAD_REQUEST,
             )
-        common[library_name] = value
-    return common
+        common_settings[library_name] = value
+    return common_settings
 
 
 def _read_effort(value: object) -> str | int:

@@ -67,8 +67,8 @@ def convert_to_level(effort: Effort, max_output: int | None) -> str:
     if max_output is None:
         return "auto"
     percent = 100 * effort / max_output
-    for level, least in (("max", 90), ("xhigh", 80), ("high", 50), ("medium", 20)):
-        if percent > least:
+    for level, least_percent in (("max", 90), ("xhigh", 80), ("high", 50), ("medium", 20)):
+        if percent > least_percent:
             return level
     return "low"
 
@@ -78,10 +78,10 @@ def convert_to_budget(effort: Effort, max_tokens: int) -> int:
     return effort if isinstance(effort, int) else max_tokens * _LEVEL_PERCENT[effort] // 100
 
 
-def get_lower_level(level: str, accepted: Sequence[str]) -> str:
+def get_lower_level(level: str, accepted_levels: Sequence[str]) -> str:
     """Return the level, or the next lower one that a model accepts; the least where none is."""
     position = LEVELS.index(level)
-    for lower in reversed(LEVELS[: position + 1]):
-        if lower in accepted:
-            return lower
-    return next((name for name in LEVELS if name in accepted), level)
+    for lower_level in reversed(LEVELS[: position + 1]):
+        if lower_level in accepted_levels:
+            return lower_level
+    return next((name for name in LEVELS if name in accepted_levels), level)

@@ -106,9 +106,9 @@ class ReplyParser:
 
     def close(self) -> Iterator[ProviderEvent]:
         """Yield the end of the text so far: the metadata that the vendor wants back with it."""
-        for variant, half in self._halves.items():
-            if half:
-                yield TextDelta(variant, join_surrogates(half))
+        for variant, surrogate in self._halves.items():
+            if surrogate:
+                yield TextDelta(variant, join_surrogates(surrogate))
         self._halves.clear()
         text, self._text = self._text, None
         if text is None:
@@ -195,19 +195,19 @@ class ReplyParser:
     def _add_size(self, event: ModelResponseStreamEvent) -> None:
         """Add the size of an event to that of the reply."""
         match event:
-            case PartStartEvent(part=TextPart(content=said) | ThinkingPart(content=said)):
+            case PartStartEvent(part=TextPart(content=piece) | ThinkingPart(content=piece)):
                 pass
-            case PartStartEvent(part=ToolCallPart(args=said)):
+            case PartStartEvent(part=ToolCallPart(args=piece)):
                 pass
-            case PartDeltaEvent(delta=TextPartDelta(content_delta=said)):
+            case PartDeltaEvent(delta=TextPartDelta(content_delta=piece)):
                 pass
-            case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=said)):
+            case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=piece)):
                 pass
-            case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=said)):
+            case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=piece)):
                 pass
             case _:
                 return
-        text = said if isinstance(said, str) else json.dumps(said or "", ensure_ascii=False)
+        text = piece if isinstance(piece, str) else json.dumps(piece or "", ensure_ascii=False)
         self._size += len(text.encode("utf-8", "surrogatepass"))
         if 0 < self.max_bytes < self._size:
             raise ReplyTooLong(f"larger than {self.max_bytes} bytes")

@@ -30,8 +30,8 @@ def compile_access(
     if rules is None:
         return None
     real_root = root.resolve()
-    compiled = [_compile_rule(rule, real_root, approved_targets) for rule in rules]
-    policy_rules = [rule for rule in compiled if rule is not None]
+    compiled_rules = [_compile_rule(rule, real_root, approved_targets) for rule in rules]
+    policy_rules = [rule for rule in compiled_rules if rule is not None]
     if rules and not policy_rules:
         # An empty list would allow everything.
         policy_rules = [_write_rule(AccessRule(""), "", None)]

@@ -69,22 +69,22 @@ async def run_program(
             umask=data_folder.USER_UMASK,
         )
     )
-    cut = None
+    cut_reason = None
     try:
         await asyncio.wait({start_task})
         start_task.result()
-        cut = await _wait_output(output, limits)
+        cut_reason = await _wait_output(output, limits)
     finally:
         # A start cancelled half-way would kill the program alone and leave its process group.
         await asyncio.wait({start_task})
         transport, _ = start_task.result()
         try:
-            if cut is not None or not output.exited.is_set():
+            if cut_reason is not None or not output.exited.is_set():
                 await _end_group(transport.get_pid(), output, limits.grace)
         finally:
             transport.close()
     returncode = transport.get_returncode()
-    return ProcessResult(-1 if returncode is None else returncode, *output.get_output(), cut)
+    return ProcessResult(-1 if returncode is None else returncode, *output.get_output(), cut_reason)
 
 
 class _OutputCollector(asyncio.SubprocessProtocol):

@@ -39,11 +39,11 @@ def make_environment(hidden_names: Iterable[str] = ()) -> dict[str, str]:
 
     ``hidden_names`` names further variables to exclude, the keys of providers above all.
     """
-    excluded = _DATABASE_CREDENTIALS.union(hidden_names)
+    excluded_names = _DATABASE_CREDENTIALS.union(hidden_names)
     return {
         name: value
         for name, value in os.environ.items()
-        if name not in excluded and not name.startswith(_OWN_PREFIXES)
+        if name not in excluded_names and not name.startswith(_OWN_PREFIXES)
     }
 
 
@@ -135,8 +135,8 @@ async def format_arguments(
         result = await call.run_command(config.formatter, limits or ProcessLimits(seconds=10.0))
     except (ToolUnavailable, OSError, ValueError):
         return None
-    formatted = parse_outcome(config.name, result, partial(redact_value, ()))
-    return formatted.content if result.cut is None and isinstance(formatted, Success) else None
+    outcome = parse_outcome(config.name, result, partial(redact_value, ()))
+    return outcome.content if result.cut is None and isinstance(outcome, Success) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +154,8 @@ class _CommandCall:
             key: value for key, value in self.answers.items() if not isinstance(value, SecretAnswer)
         }
         command_line = render_argv(command, self._make_context(open_answers))
-        complete = json.dumps(self._make_context(self._get_plain_answers()), ensure_ascii=False)
-        with private_file(complete) as path:
+        context_json = json.dumps(self._make_context(self._get_plain_answers()), ensure_ascii=False)
+        with private_file(context_json) as path:
             variables = {**self.tool_context.environment, "JPWEB_CONTEXT": str(path)}
             return await run_program(command_line, self.tool_context.root, variables, limits)
 

@@ -139,12 +139,12 @@ class McpSession:
         if not self.is_connected:
             await self._reconnect()
         version = self._connected_client.protocol_version
-        ambiguous = version in HANDSHAKE_PROTOCOL_VERSIONS and version >= _ELICITATION_SINCE
-        async with self._call_lock if ambiguous else nullcontext():
+        is_ambiguous = version in HANDSHAKE_PROTOCOL_VERSIONS and version >= _ELICITATION_SINCE
+        async with self._call_lock if is_ambiguous else nullcontext():
             if not self.is_connected:  # the call before it has lost the session
                 await self._reconnect()
             mark = _elicitation.set(elicitation)
-            self._current_elicitation = elicitation if ambiguous else None
+            self._current_elicitation = elicitation if is_ambiguous else None
             try:
                 yield
             finally:
@@ -228,8 +228,8 @@ async def connect_http(
 def describe_error(error: BaseException) -> str:
     """Return a description of an error in jpweb's words: others may repeat a key or a secret."""
     match find_first_error(error):
-        case ToolUnavailable() as unavailable:
-            return str(unavailable)
+        case ToolUnavailable() as unavailability:
+            return str(unavailability)
         case MCPError(code=code) if code == CONNECTION_CLOSED:
             return "it ended, or the connection to it was lost"
         case OSError(strerror=str(reason)):
@@ -252,11 +252,11 @@ def describe_call_error(error: BaseException) -> str:
 
 def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers without space around them. Raises ToolUnavailable; no value is shown."""
-    cleaned = {name: value.strip() for name, value in headers.items()}
-    for name, value in cleaned.items():
+    cleaned_headers = {name: value.strip() for name, value in headers.items()}
+    for name, value in cleaned_headers.items():
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             raise ToolUnavailable(f"its header {name!a} contains characters that can't be sent")
-    return cleaned
+    return cleaned_headers
 
 
 def _list_text_parts(result: CallToolResult) -> list[str]:

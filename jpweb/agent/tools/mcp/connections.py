@@ -20,29 +20,29 @@ class McpConnections:
     def __init__(
         self,
         servers: Mapping[str, ConnectedServer],
-        unavailable: Mapping[str, str],
+        problems_by_server: Mapping[str, str],
         limits: CallLimits,
     ) -> None:
         self._servers = servers
-        self.unavailable = unavailable
+        self.unavailable = problems_by_server
         self._limits = limits
 
-    def tool_config(self, declared: ToolConfig) -> ToolConfig:
+    def tool_config(self, declared_tool: ToolConfig) -> ToolConfig:
         """Return the server's tool with the workspace's overrides. Raises ToolUnavailable.
 
-        ``parameters`` of ``declared`` are the workspace's overrides, as a schema.
+        ``parameters`` of ``declared_tool`` are the workspace's overrides, as a schema.
         """
-        _, listed = self._find_tool(declared)
-        return overlay_tool(listed, declared)
+        _, listed_tool = self._find_tool(declared_tool)
+        return overlay_tool(listed_tool, declared_tool)
 
-    def make_tool(self, declared: ToolConfig) -> McpTool:
+    def make_tool(self, declared_tool: ToolConfig) -> McpTool:
         """Return the tool that makes the calls. Raises ToolUnavailable."""
-        server, listed = self._find_tool(declared)
-        name = _mcp_source(declared).server
-        return McpTool(server.session, name, listed.name, self._limits, server.hidden)
+        server, listed_tool = self._find_tool(declared_tool)
+        name = _mcp_source(declared_tool).server
+        return McpTool(server.session, name, listed_tool.name, self._limits, server.hidden)
 
-    def _find_tool(self, declared: ToolConfig) -> tuple[ConnectedServer, ListedTool]:
-        source = _mcp_source(declared)
+    def _find_tool(self, declared_tool: ToolConfig) -> tuple[ConnectedServer, ListedTool]:
+        source = _mcp_source(declared_tool)
         if source.server in self.unavailable:
             raise ToolUnavailable(
                 f"the MCP server {source.server} is not available: "
@@ -92,7 +92,7 @@ async def connect_servers(
         await asyncio.gather(*(connection.wait_ended() for connection in connections))
 
 
-def _mcp_source(declared: ToolConfig) -> Mcp:
-    if not isinstance(declared.source, Mcp):
-        raise ToolUnavailable(f"{declared.name} is not a tool of an MCP server")
-    return declared.source
+def _mcp_source(declared_tool: ToolConfig) -> Mcp:
+    if not isinstance(declared_tool.source, Mcp):
+        raise ToolUnavailable(f"{declared_tool.name} is not a tool of an MCP server")
+    return declared_tool.source

@@ -55,8 +55,8 @@ class Elicitation:
         if self.failure.done():
             return ElicitationReply("cancel")
         form = json.dumps([message, schema], sort_keys=True)
-        if earlier := self._earlier_replies.get(form):
-            reply = earlier.pop(0)
+        if earlier_replies := self._earlier_replies.get(form):
+            reply = earlier_replies.pop(0)
         else:
             reply = await self._run_form(message, schema)
             self._has_new_reply = True

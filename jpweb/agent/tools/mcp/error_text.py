@@ -14,11 +14,11 @@ _MAX_CHARS = 500
 _MIN_KEY_CHARS = 16
 
 
-def to_single_line(text: str, hidden: Iterable[SecretAnswer] = ()) -> str:
+def to_single_line(text: str, secrets: Iterable[SecretAnswer] = ()) -> str:
     """Return the text in one line of limited length, redacted before it is cut."""
-    hidden = tuple(hidden)
+    secrets = tuple(secrets)
     # Redact before and after: a secret may hold whitespace, or be split over the joined lines.
-    return redact_text(hidden, " ".join(redact_text(hidden, text).split()))[:_MAX_CHARS]
+    return redact_text(secrets, " ".join(redact_text(secrets, text).split()))[:_MAX_CHARS]
 
 
 def find_first_error(error: BaseException) -> BaseException:

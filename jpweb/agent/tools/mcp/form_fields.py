@@ -32,15 +32,18 @@ class FormField:
 
 def read_fields(schema: Mapping[str, Any]) -> list[FormField]:
     """Return the fields of a flat schema. Raises InvalidAnswer for one that no person can fill."""
-    properties, required = schema.get("properties") or {}, schema.get("required") or []
+    properties, required_names = schema.get("properties") or {}, schema.get("required") or []
     if not isinstance(properties, Mapping):
         raise InvalidAnswer("“properties” of the form must be an object.")
-    if not isinstance(required, list):
+    if not isinstance(required_names, list):
         raise InvalidAnswer("“required” of the form must be a list.")
-    return [_read_field(name, part, required=name in required) for name, part in properties.items()]
+    return [
+        _read_field(name, part, is_required=name in required_names)
+        for name, part in properties.items()
+    ]
 
 
-def _read_field(name: str, part: Any, *, required: bool) -> FormField:
+def _read_field(name: str, part: Any, *, is_required: bool) -> FormField:
     if not isinstance(part, Mapping):
         raise InvalidAnswer(f"The field “{name}” cannot be asked for.")
     kind, parse_answer = _field_type(name, part)
@@ -50,7 +53,7 @@ def _read_field(name: str, part: Any, *, required: bool) -> FormField:
         default = ", ".join(map(str, default)) if isinstance(default, list) else str(default)
     if not kind.is_valid_default(default):
         default = None
-    return FormField(name, text, kind, default, parse_answer, required)
+    return FormField(name, text, kind, default, parse_answer, is_required)
 
 
 def _field_type(name: str, part: Mapping[str, Any]) -> tuple[AnswerType, Callable[[Any], Any]]:
@@ -61,8 +64,8 @@ def _field_type(name: str, part: Mapping[str, Any]) -> tuple[AnswerType, Callabl
     if kind == "boolean":
         return Boolean(), _keep_answer
     if kind in _CONVERTERS:
-        hidden = part.get("format") == "password" or part.get("writeOnly") is True
-        return Secret() if hidden else Text(), _make_reader(part, _CONVERTERS[kind])
+        is_secret = part.get("format") == "password" or part.get("writeOnly") is True
+        return Secret() if is_secret else Text(), _make_reader(part, _CONVERTERS[kind])
     items = part.get("items")
     choices = _read_options(name, items) if kind == "array" and isinstance(items, Mapping) else ()
     if choices:
@@ -89,10 +92,12 @@ def _read_options(name: str, part: Mapping[str, Any]) -> tuple[Option, ...]:
 
 def _list_options(part: Mapping[str, Any]) -> tuple[Option, ...]:
     """Return the choices, in the present spelling (``oneOf``, ``anyOf``) and the older ``enum``."""
-    titled = part.get("oneOf") or part.get("anyOf")
-    if isinstance(titled, list) and all(isinstance(o, Mapping) and "const" in o for o in titled):
+    titled_options = part.get("oneOf") or part.get("anyOf")
+    if isinstance(titled_options, list) and all(
+        isinstance(o, Mapping) and "const" in o for o in titled_options
+    ):
         return tuple(
-            Option(choice["const"], _text_or_none(choice.get("title"))) for choice in titled
+            Option(choice["const"], _text_or_none(choice.get("title"))) for choice in titled_options
         )
     values, names = part.get("enum"), part.get("enumNames")
     if not isinstance(values, list):
@@ -154,12 +159,12 @@ def _make_list_reader(choices: tuple[Option, ...]) -> Callable[[Any], list[Any]]
     values_by_label = {choice.label: choice.value for choice in choices}
 
     def read_answer(answer: Any) -> list[Any]:
-        picked = [label.strip() for label in str(answer).split(",") if label.strip()]
-        if not all(label in values_by_label for label in picked):
+        picked_labels = [label.strip() for label in str(answer).split(",") if label.strip()]
+        if not all(label in values_by_label for label in picked_labels):
             raise InvalidAnswer(
                 f"Give one or more of {', '.join(values_by_label)}, with commas between them."
             )
-        return [values_by_label[label] for label in picked]
+        return [values_by_label[label] for label in picked_labels]
 
     return read_answer
 

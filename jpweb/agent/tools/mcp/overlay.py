@@ -24,22 +24,22 @@ class ListedTool:
     schema: Mapping[str, Any]
 
 
-def overlay_tool(listed: ListedTool, declared: ToolConfig) -> ToolConfig:
+def overlay_tool(listed_tool: ListedTool, declared_tool: ToolConfig) -> ToolConfig:
     """Return the tool as it is described to the model (jp-rules 6.3).
 
     With a configured summary the texts are those of the configuration, and the server's is dropped.
     Otherwise the first sentence is the summary, and ``describe_tools`` returns the rest.
     """
-    summary, description = declared.summary, declared.description
+    summary, description = declared_tool.summary, declared_tool.description
     if summary is None:
-        merged = _overlay_description(declared.description, listed.description)
-        summary, description = split_first_sentence(merged)
+        merged_text = _overlay_description(declared_tool.description, listed_tool.description)
+        summary, description = split_first_sentence(merged_text)
     return replace(
-        declared,
+        declared_tool,
         description=description,
         summary=summary or None,
-        parameters=_overlay_schema(listed.schema, declared),
-        parameter_texts=_overlay_texts(listed.schema, declared),
+        parameters=_overlay_schema(listed_tool.schema, declared_tool),
+        parameter_texts=_overlay_texts(listed_tool.schema, declared_tool),
     )
 
 
@@ -55,19 +55,19 @@ def split_first_sentence(text: str) -> tuple[str, str]:
 
 
 def _overlay_texts(
-    server_schema: Mapping[str, Any], declared: ToolConfig
+    server_schema: Mapping[str, Any], declared_tool: ToolConfig
 ) -> dict[str, ParameterText]:
     """Return the texts of each of the server's parameters."""
     texts: dict[str, ParameterText] = {}
     for name, schema in _as_mapping(server_schema.get("properties")).items():
-        parameter_text = declared.parameter_texts.get(name, ParameterText())
+        parameter_text = declared_tool.parameter_texts.get(name, ParameterText())
         if parameter_text.summary is None:
             server_text = _as_mapping(schema).get("description")
-            merged = _overlay_description(
+            merged_text = _overlay_description(
                 parameter_text.description or "",
                 server_text if isinstance(server_text, str) else "",
             )
-            summary, description = split_first_sentence(merged)
+            summary, description = split_first_sentence(merged_text)
             parameter_text = parameter_text._replace(
                 summary=summary or None, description=description or None
             )
@@ -75,18 +75,18 @@ def _overlay_texts(
     return texts
 
 
-def _overlay_schema(server_schema: Mapping[str, Any], declared: ToolConfig) -> dict[str, Any]:
+def _overlay_schema(server_schema: Mapping[str, Any], declared_tool: ToolConfig) -> dict[str, Any]:
     """Return the server's schema with the workspace's properties; ``required`` only grows.
 
     The server's schema comes from outside: values of another type count as absent.
     """
-    own_schema = declared.parameters
+    own_schema = declared_tool.parameters
     properties = dict(_as_mapping(server_schema.get("properties")))
     for name, override in own_schema.get("properties", {}).items():
         if name in properties:
-            own_text = declared.parameter_texts.get(name, ParameterText()).description
+            own_text = declared_tool.parameter_texts.get(name, ParameterText()).description
             properties[name] = _overlay_parameter(_as_mapping(properties[name]), override, own_text)
-    required = dict.fromkeys(
+    required_names = dict.fromkeys(
         [*_string_items(server_schema.get("required")), *own_schema.get("required", ())]
     )
     return {
@@ -94,7 +94,7 @@ def _overlay_schema(server_schema: Mapping[str, Any], declared: ToolConfig) -> d
         **server_schema,
         "type": "object",
         "properties": properties,
-        "required": [name for name in required if name in properties],
+        "required": [name for name in required_names if name in properties],
     }
 
 

@@ -31,11 +31,11 @@ def find_program(config: McpServer, folder: Path) -> str:
     if config.checksum is None:
         return path
     algorithm = config.checksum_algorithm
-    actual = _compute_checksum(path, algorithm.name)
-    if actual != config.checksum.lower():
+    actual_checksum = _compute_checksum(path, algorithm.name)
+    if actual_checksum != config.checksum.lower():
         raise ToolUnavailable(
-            f"the {algorithm.title} of {path} is {actual}, and the configuration allows only "
-            f"{config.checksum.lower()}"
+            f"the {algorithm.title} of {path} is {actual_checksum}, "
+            f"and the configuration allows only {config.checksum.lower()}"
         )
     return path
 

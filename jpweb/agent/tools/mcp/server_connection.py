@@ -93,13 +93,13 @@ class ServerConnection:
     async def _wait_ready(self) -> None:
         """Wait until the connection is open, has failed, or has no more time to start."""
         seconds = self._config.start_seconds or None
-        ready = asyncio.create_task(self._ready_event.wait())
+        ready_task = asyncio.create_task(self._ready_event.wait())
         try:
             await asyncio.wait(
-                {self._task, ready}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+                {self._task, ready_task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
             )
         finally:
-            ready.cancel()
+            ready_task.cancel()
         if not self._ready_event.is_set():
             self.problem = f"it did not answer within {seconds or 0:g} seconds"
 
@@ -136,7 +136,7 @@ class ServerConnection:
     def _log_failure(self, error: BaseException | None) -> None:
         from jpweb.agent.tools.mcp import client  # noqa: PLC0415  the SDK takes most of a second
 
-        hidden = list_server_secrets(self._config)
+        secrets = list_server_secrets(self._config)
         error_text = ""
         if error is not None:
             self.problem = client.describe_error(error)
@@ -144,25 +144,25 @@ class ServerConnection:
             error_text = (
                 ""
                 if isinstance(find_first_error(error), ValueError)
-                else to_single_line(str(find_first_error(error)), hidden)
+                else to_single_line(str(find_first_error(error)), secrets)
             )
-        stderr_text = " ".join(self._read_stderr(hidden).split())
+        stderr_text = " ".join(self._read_stderr(secrets).split())
         parts = dict.fromkeys(
-            (self.problem, error_text, redact_text(hidden, stderr_text)[-_MAX_LOGGED_CHARS:])
+            (self.problem, error_text, redact_text(secrets, stderr_text)[-_MAX_LOGGED_CHARS:])
         )
         logger.warning(
             "MCP server %s is not available: %s", self.name, "; ".join(filter(None, parts))
         )
 
-    def _read_stderr(self, hidden: tuple[SecretAnswer, ...]) -> str:
+    def _read_stderr(self, secrets: tuple[SecretAnswer, ...]) -> str:
         """Return the end of the server's stderr, redacted."""
         with os.fdopen(os.dup(self._stderr_file.fileno()), "rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _MAX_STDERR_BYTES))
             end = file.read().decode(errors="replace")
         if size > _MAX_STDERR_BYTES:
-            end = redact_cut_start(hidden, end.lstrip("\N{REPLACEMENT CHARACTER}"))
-        return redact_text(hidden, end)
+            end = redact_cut_start(secrets, end.lstrip("\N{REPLACEMENT CHARACTER}"))
+        return redact_text(secrets, end)
 
     async def _run_connection(self) -> None:
         async with self._open_session() as session:

@@ -36,13 +36,13 @@ class McpTool:
         server: str,
         tool: str,
         limits: CallLimits,
-        hidden: tuple[SecretAnswer, ...] = (),
+        secrets: tuple[SecretAnswer, ...] = (),
     ) -> None:
         self._session = session
         self._server = server
         self._tool = tool
         self._limits = limits
-        self._hidden = hidden
+        self._hidden = secrets
 
     async def execute(
         self, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: AskQuestion
