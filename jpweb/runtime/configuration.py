@@ -169,13 +169,13 @@ def load_workspace_config(
     given in the conversation alone counts beside the workspace's.
     """
     try:
-        merged = _read_layers(workspace, workspace.overrides, stored_config)
+        merged_values = _read_layers(workspace, workspace.overrides, stored_config)
     except (InvalidConfigFile, InvalidConfiguration) as error:
         builtin = load_configuration((), list_builtin_configs())
         offers = tuple(ToolOffer(tool, ToolAvailability.BROKEN) for tool in builtin.tools.values())
         return WorkspaceConfig(builtin, offers, problem=db_text.clean_text(str(error)))
-    configuration = merged.configuration
-    items = list_trust_items(configuration, merged.ungated_config, list_builtin_configs())
+    configuration = merged_values.configuration
+    items = list_trust_items(configuration, merged_values.ungated_config, list_builtin_configs())
     grants = trust.list_trusted(workspace.pk) if items else {}
     is_own = items and conversation_id is not None
     own_grants = trust.list_trusted(workspace.pk, conversation_id) if is_own else {}
@@ -187,8 +187,8 @@ def load_workspace_config(
             _make_tool_offer(t, configuration, trust_states) for t in configuration.tools.values()
         ),
         trust_statuses=statuses,
-        notes=merged.notes,
-        sources=merged.sources,
+        notes=merged_values.notes,
+        sources=merged_values.sources,
         _trust_states=trust_states,
     )
 

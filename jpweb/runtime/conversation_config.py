@@ -43,8 +43,8 @@ def load_conversation_config(conversation: Conversation) -> WorkspaceConfig:
 
     Where what it stores cannot be used, ``problem`` names it and no turn starts.
     """
-    stored = read_stored_config(conversation)
-    return load_workspace_config(conversation.workspace, stored, conversation.pk)
+    stored_config = read_stored_config(conversation)
+    return load_workspace_config(conversation.workspace, stored_config, conversation.pk)
 
 
 def grant_trust(
@@ -104,17 +104,22 @@ class ConversationConfigHistory:
 
 def read_config_history(conversation: Conversation) -> ConversationConfigHistory:
     """Read every configuration that the conversation had, for people: with secrets masked."""
-    stored = read_stored_config(conversation, load_conversation_masks(conversation.pk))
+    stored_config = read_stored_config(conversation, load_conversation_masks(conversation.pk))
     workspace = conversation.workspace
-    value_count = stored.value_count + _count_file_values(workspace)
+    value_count = stored_config.value_count + _count_file_values(workspace)
     max_listed = MAX_LOADED_VALUES // max(value_count, 1)
-    omitted_count = max(len(stored.changes) - min(max_listed, MAX_LISTED_CHANGES), 0)
+    omitted_count = max(len(stored_config.changes) - min(max_listed, MAX_LISTED_CHANGES), 0)
     steps: list[ConfigStep] = []
-    for count in range(omitted_count, len(stored.changes) + 1):
-        if count == 0 and stored.base is None and stored.changes[:1] and _is_first(stored):
+    for count in range(omitted_count, len(stored_config.changes) + 1):
+        if (
+            count == 0
+            and stored_config.base is None
+            and stored_config.changes[:1]
+            and _is_first(stored_config)
+        ):
             continue  # the oldest layout stores the base as the first change
-        config = load_workspace_config(workspace, stored.until(count), conversation.pk)
-        change = stored.changes[count - 1] if count else None
+        config = load_workspace_config(workspace, stored_config.until(count), conversation.pk)
+        change = stored_config.changes[count - 1] if count else None
         steps.append(
             ConfigStep(
                 change.position if change else None,
@@ -128,25 +133,27 @@ def read_config_history(conversation: Conversation) -> ConversationConfigHistory
         tuple(steps),
         files,
         list_differences(files, steps[-1].config),
-        stored.problems,
+        stored_config.problems,
         omitted_count,
-        stored.base is not None,
+        stored_config.base is not None,
     )
 
 
 def list_differences(before: WorkspaceConfig, after: WorkspaceConfig) -> tuple[str, ...]:
     """Return what differs between two configurations, a line each."""
-    old, new = before.configuration, after.configuration
+    old_config, new_config = before.configuration, after.configuration
     lines = []
-    if old.assistant.model != new.assistant.model:
-        old_name, new_name = name_model(old), name_model(new)
+    if old_config.assistant.model != new_config.assistant.model:
+        old_name, new_name = name_model(old_config), name_model(new_config)
         is_renamed = old_name != new_name
         lines.append(f"model: {old_name} → {new_name}" if is_renamed else "model parameters")
-    if old.assistant.system != new.assistant.system:
+    if old_config.assistant.system != new_config.assistant.system:
         lines.append("system prompt")
-    if old.assistant.tool_choice != new.assistant.tool_choice:
-        lines.append(f"tool choice: {old.assistant.tool_choice} → {new.assistant.tool_choice}")
-    lines += _list_tool_differences(old, new)
+    if old_config.assistant.tool_choice != new_config.assistant.tool_choice:
+        lines.append(
+            f"tool choice: {old_config.assistant.tool_choice} → {new_config.assistant.tool_choice}"
+        )
+    lines += _list_tool_differences(old_config, new_config)
     if before.problem != after.problem:
         lines.append("can't be used" if after.problem else "can be used again")
     return tuple(lines)
@@ -184,15 +191,17 @@ def _count_file_values(workspace: Workspace) -> int:
         return 0
 
 
-def _is_first(stored: StoredConfig) -> bool:
-    return stored.changes[0].position == 0
+def _is_first(stored_config: StoredConfig) -> bool:
+    return stored_config.changes[0].position == 0
 
 
-def _list_tool_differences(old: Configuration, new: Configuration) -> list[str]:
-    old_names = {name for name, tool in old.tools.items() if tool.enable.state}
-    new_names = {name for name, tool in new.tools.items() if tool.enable.state}
+def _list_tool_differences(old_config: Configuration, new_config: Configuration) -> list[str]:
+    old_names = {name for name, tool in old_config.tools.items() if tool.enable.state}
+    new_names = {name for name, tool in new_config.tools.items() if tool.enable.state}
     changed_names = {
-        name for name in old.tools.keys() & new.tools.keys() if old.tools[name] != new.tools[name]
+        name
+        for name in old_config.tools.keys() & new_config.tools.keys()
+        if old_config.tools[name] != new_config.tools[name]
     }
     common_names = old_names & new_names
     groups = (
@@ -204,7 +213,7 @@ def _list_tool_differences(old: Configuration, new: Configuration) -> list[str]:
 
 
 def _join_names(names: Iterable[str]) -> str:
-    ordered = sorted(names)
-    text = ", ".join(ordered[:_MAX_NAMES])
-    more_count = len(ordered) - _MAX_NAMES
+    sorted_names = sorted(names)
+    text = ", ".join(sorted_names[:_MAX_NAMES])
+    more_count = len(sorted_names) - _MAX_NAMES
     return f"{text} and {more_count} more" if more_count > 0 else text

@@ -146,8 +146,10 @@ async def finish_download(
 
     Raises DownloadUnderWay, ExportBroken, or the database's error.
     """
-    nothing = ExportChunk(b"", 0, 0)
-    download = await begin_download(person_id, file_name, nothing, remaining_pieces, can_continue)
+    empty_chunk = ExportChunk(b"", 0, 0)
+    download = await begin_download(
+        person_id, file_name, empty_chunk, remaining_pieces, can_continue
+    )
     try:
         async for _ in download:
             pass

@@ -73,17 +73,17 @@ def read_changed_model(delta: Mapping[str, Any]) -> str:
 
 def _iter_stored_models(conversation: Conversation) -> Iterable[ModelUse]:
     """Yield the models of the base and of each change that names a model, with known aliases."""
-    stored = read_stored_config(conversation, load_conversation_masks(conversation.pk))
-    merged: Mapping[str, Any] = _pick_model_keys(stored.base or {})
-    model = _read_model(merged)
+    stored_config = read_stored_config(conversation, load_conversation_masks(conversation.pk))
+    merged_values: Mapping[str, Any] = _pick_model_keys(stored_config.base or {})
+    model = _read_model(merged_values)
     if model is not None:
         yield ModelUse(*model, turn_number=BEFORE_TURNS)
-    for change in stored.changes:
-        picked = _pick_model_keys(change.delta)
-        if not picked:
+    for change in stored_config.changes:
+        picked_values = _pick_model_keys(change.delta)
+        if not picked_values:
             continue
-        merged = merge_values(merged, picked)
-        model = _read_model(merged)
+        merged_values = merge_values(merged_values, picked_values)
+        model = _read_model(merged_values)
         if model is not None:
             yield ModelUse(*model, turn_number=change.turn_number, anchor=change.anchor)
 
@@ -99,18 +99,18 @@ def _iter_run_models(
 
 def _pick_model_keys(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values at ``_MODEL_PATHS`` alone; a base has hundreds of kilobytes of others."""
-    picked: dict[str, Any] = {}
+    picked_values: dict[str, Any] = {}
     for *tables, key in _MODEL_PATHS:
         source: Any = values
         for table in tables:
             source = source.get(table) if isinstance(source, Mapping) else None
         if not isinstance(source, Mapping) or source.get(key) is None:
             continue
-        target = picked
+        target = picked_values
         for table in tables:
             target = target.setdefault(table, {})
         target[key] = source[key]
-    return picked
+    return picked_values
 
 
 def _read_model(values: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -49,11 +49,11 @@ _gathered_reads: Counter[ReadRecord] = Counter()
 _lock = threading.Lock()
 
 
-def note_read(read: ReadRecord) -> None:
+def note_read(read_record: ReadRecord) -> None:
     """Gather a read for the next flush."""
     with _lock:
-        if read in _gathered_reads or len(_gathered_reads) < MAX_GATHERED_READS:
-            _gathered_reads[read] += 1
+        if read_record in _gathered_reads or len(_gathered_reads) < MAX_GATHERED_READS:
+            _gathered_reads[read_record] += 1
             return
     logger.error("More than %d reads a second: one is not in the ledger.", MAX_GATHERED_READS)
 
@@ -83,15 +83,21 @@ async def flush_reads() -> None:
 
 def write_reads(batch: Counter[ReadRecord]) -> None:
     """Insert an entry for each read, in one transaction."""
-    demo_id = demo_membership.find_demo_id() if any(read.omits_demo for read in batch) else None
+    demo_id = (
+        demo_membership.find_demo_id()
+        if any(read_record.omits_demo for read_record in batch)
+        else None
+    )
     entries.record_acts(
-        entries.NewAct(read.act, read.actor, read.place, _make_details(read, count))
-        for read, count in batch.items()
-        if not (read.omits_demo and read.place.workspace_id == demo_id)
+        entries.NewAct(
+            read_record.act, read_record.actor, read_record.place, _make_details(read_record, count)
+        )
+        for read_record, count in batch.items()
+        if not (read_record.omits_demo and read_record.place.workspace_id == demo_id)
     )
 
 
-def _make_details(read: ReadRecord, count: int) -> dict[str, Any]:
-    criteria = {"query": read.query, "filters": dict(read.filters)}
+def _make_details(read_record: ReadRecord, count: int) -> dict[str, Any]:
+    criteria = {"query": read_record.query, "filters": dict(read_record.filters)}
     criteria = {name: value for name, value in criteria.items() if value}
-    return {"view": read.view, "count": count} | criteria
+    return {"view": read_record.view, "count": count} | criteria

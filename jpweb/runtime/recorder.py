@@ -56,7 +56,7 @@ class JournalRecorder:
         # A text published after its event would be on pages twice.
         await self.display.drop_pending()
         try:
-            appended = await run_in_db_thread(
+            append_result = await run_in_db_thread(
                 run_events.record_events,
                 self.run,
                 events,
@@ -66,8 +66,8 @@ class JournalRecorder:
             )
         except AlreadySettled as error:
             raise SettlementConflict(str(error)) from error
-        self.display.entry_count = appended.entry_count
-        self.opened_rows.update((row.inquiry_id, row) for row in appended.opened_rows)
+        self.display.entry_count = append_result.entry_count
+        self.opened_rows.update((row.inquiry_id, row) for row in append_result.opened_rows)
         for event in events:
             if isinstance(event.kind, InquiryResponse):  # settled without a person
                 self.opened_rows.pop(event.kind.id, None)

@@ -107,7 +107,7 @@ async def _begin_run(
     await run_in_db_thread(runs.require_no_run, conversation.pk)
     model = await run_in_db_thread(wiring.get_turn_model, conversation)
     attachment = await run_in_background_thread(attachments.attach_files, conversation.pk)
-    active = None
+    active_run = None
     try:
         if not events:  # again, because attach_files may have appended a turn of jp
             await run_in_db_thread(runs.require_retryable, conversation.pk)
@@ -115,13 +115,13 @@ async def _begin_run(
             runs.start_run, conversation.pk, person.pk, model.provider, model.name, events
         )
         if settings.RUN_MODE == "embedded":
-            active = await run_executor.acquire_run(run.pk, attachment)
+            active_run = await run_executor.acquire_run(run.pk, attachment)
         elif attachment is not None:  # what jp adds before a worker comes then follows the message
             await run_in_background_thread(attachment.write_files)
     finally:  # on any error: nothing else releases the attachment
-        if active is None and attachment is not None:
+        if active_run is None and attachment is not None:
             attachment.release()
-    if active is None:
+    if active_run is None:
         return run  # a worker acquires it through its job, or the next server from the queue
-    run_executor.start_execution(active)
-    return active.run
+    run_executor.start_execution(active_run)
+    return active_run.run

@@ -81,10 +81,10 @@ async def cancel_and_wait(*tasks: asyncio.Future[Any]) -> None:
     the awaited future is done at that moment. A worker stopped while psycopg's pool opened
     continued for ten seconds, until its shutdown timeout.
     """
-    while pending := [task for task in tasks if not task.done()]:
-        for task in pending:
+    while pending_tasks := [task for task in tasks if not task.done()]:
+        for task in pending_tasks:
             task.cancel()
-        await asyncio.wait(pending, timeout=CANCEL_AGAIN_SECONDS)
+        await asyncio.wait(pending_tasks, timeout=CANCEL_AGAIN_SECONDS)
 
 
 async def run_to_end(coroutine: Coroutine[Any, Any, None]) -> None:

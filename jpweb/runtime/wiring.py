@@ -262,13 +262,13 @@ def _build_setup(
 ) -> TurnSetup:
     offered_tools: list[ToolConfig] = []
     outside_tools: dict[str, OutsideTool] = {}
-    unavailable = dict(workspace_config.unavailable)
+    problems_by_tool = dict(workspace_config.unavailable)
     for tool in workspace_config.tools:
         match tool.source:
             case Builtin() if (
                 tool.name == DemoVault.NAME and model_config.provider != ScriptedProvider.NAME
             ):
-                unavailable[tool.name] = "It is a part of the script's demonstration."
+                problems_by_tool[tool.name] = "It is a part of the script's demonstration."
             case Builtin():
                 offered_tools.append(tool)
             case Local():
@@ -279,7 +279,7 @@ def _build_setup(
                     offered_tools.append(connections.tool_config(tool))
                     outside_tools[tool.name] = connections.make_tool(tool)
                 except ToolUnavailable as error:
-                    unavailable[tool.name] = str(error)
+                    problems_by_tool[tool.name] = str(error)
     assistant = workspace_config.configuration.assistant
     return TurnSetup(
         system=add_tool_usage(assistant.system) if offered_tools else assistant.system,
@@ -291,7 +291,7 @@ def _build_setup(
             for tool in offered_tools
             if tool.can_format_first
         },
-        unavailable=unavailable,
+        unavailable=problems_by_tool,
         tool_choice=assistant.tool_choice,
         request=assistant.request,
         definitions={

@@ -97,9 +97,9 @@ class BatchRunner(Generic[K, M]):
             self._log_failure(key, error)
             for member in members:
                 self._on_failure(member, error)
-        remaining = self._due_members.pop(key, None)
-        if remaining:
-            self._due_members[key] = remaining  # after the keys that already wait
+        remaining_members = self._due_members.pop(key, None)
+        if remaining_members:
+            self._due_members[key] = remaining_members  # after the keys that already wait
         for waiting_key in list(self._due_members):
             self._begin_batch(waiting_key)
 

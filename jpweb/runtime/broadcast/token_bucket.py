@@ -20,8 +20,8 @@ class TokenBucket:
     def take_tokens(self, cost: float = 1.0) -> bool:
         """Take tokens; return False, and take none, where too few are left."""
         current_time = self._clock()
-        refilled = self._tokens + (current_time - self._since) * self._per_second
-        self._tokens, self._since = min(refilled, self._capacity), current_time
+        refilled_count = self._tokens + (current_time - self._since) * self._per_second
+        self._tokens, self._since = min(refilled_count, self._capacity), current_time
         if cost > self._tokens:
             return False
         self._tokens -= cost

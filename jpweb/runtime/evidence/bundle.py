@@ -140,11 +140,11 @@ class _Progress:
 def build_bundle(order: BundleOrder) -> Iterator[ExportChunk]:
     """Yield the bundle in pieces; its export is in the ledger before. Raises ExportBroken."""
     archive = ZipStream()
-    total, done, steps = len(order.conversation_ids) * len(PARTS) + 1, 0, 0
+    total, done_count, steps = len(order.conversation_ids) * len(PARTS) + 1, 0, 0
     for finished_parts in _write_bundle(archive, order):
-        done, steps = done + finished_parts, steps + 1
+        done_count, steps = done_count + finished_parts, steps + 1
         if archive.pending_bytes >= _PIECE_BYTES or steps >= _PIECE_STEPS:
-            yield ExportChunk(archive.take_bytes(), min(done, total - 1), total)
+            yield ExportChunk(archive.take_bytes(), min(done_count, total - 1), total)
             steps = 0
     yield ExportChunk(archive.take_bytes(), total, total)
 
@@ -217,7 +217,7 @@ def _write_conversation(
 def _make_manifest(
     archive: ZipStream, order: BundleOrder, progress: _Progress, ledger_slice: LedgerSlice
 ) -> dict[str, Any]:
-    shown, size = ledger_slice.entry_count, ledger_slice.head.sequence
+    shown_count, size = ledger_slice.entry_count, ledger_slice.head.sequence
     left_out = [
         *contents.list_omitted_content(list(order.conversation_ids)),
         _describe_hidden_entries(ledger_slice),
@@ -240,7 +240,7 @@ def _make_manifest(
         "jpweb": metadata.version("jpweb"),
         "public_key": signing.get_public_key(),
         "conversations": progress.conversations,
-        "ledger": {"sequence": size, "entries": shown},
+        "ledger": {"sequence": size, "entries": shown_count},
         "left_out": [asdict(row) for row in left_out if row.count],
         "files": [
             {"name": name, "bytes": size, "sha256": sha256}
@@ -250,20 +250,20 @@ def _make_manifest(
 
 
 def _describe_hidden_entries(ledger_slice: LedgerSlice) -> OmittedContent:
-    hidden = ledger_slice.count_hidden_entries()
+    hidden_counts = ledger_slice.count_hidden_entries()
     return OmittedContent(
         "other entries of the ledger",
-        sum(hidden),
-        f"{hidden.of_other_conversations} of other conversations; {hidden.of_no_conversation} of "
-        "no single conversation, such as roles, trust, settings, sign-ins, searches and exports of "
-        f"several; {hidden.purged} purged. The proof has their hashes alone.",
+        sum(hidden_counts),
+        f"{hidden_counts.of_other_conversations} of other conversations; "
+        f"{hidden_counts.of_no_conversation} of no single conversation, such as roles, trust, settings, sign-ins, searches and exports of "
+        f"several; {hidden_counts.purged} purged. The proof has their hashes alone.",
     )
 
 
 def _sign_manifest(manifest: bytes) -> bytes:
-    signed = {
+    signed_content = {
         "format": BUNDLE_FORMAT,
         "manifest_sha256": ledger_verifier.hash_text(manifest.decode()),
     }
-    statement = {"signed": signed} | signing.sign_value(signed)._asdict()
+    statement = {"signed": signed_content} | signing.sign_value(signed_content)._asdict()
     return (ledger_verifier.encode_canonical(statement) + "\n").encode()

@@ -59,8 +59,8 @@ class ActiveRun:
 
     def get_reply(self) -> str:
         """Return the text that a person sent the model in place of the running work, or ""."""
-        pending = self.interrupts.pending
-        return pending.text if isinstance(pending, Respond) else ""
+        pending_interrupt = self.interrupts.pending
+        return pending_interrupt.text if isinstance(pending_interrupt, Respond) else ""
 
     def abandon_run(self) -> None:
         """Cancel the execution without another write: the lease is lost."""

@@ -16,33 +16,33 @@ if TYPE_CHECKING:
     from jpweb.runtime.execution.active_run import ActiveRun
 
 
-async def wait_until_parked(active: ActiveRun) -> None:
+async def wait_until_parked(active_run: ActiveRun) -> None:
     """Park the run once it was idle for ``PARK_AFTER_SECONDS``, and return.
 
     A run with locked files is never parked, because ``jp`` could then continue its turn (storage
     format, section 8).
     """
-    if active.attachment is not None:
+    if active_run.attachment is not None:
         await asyncio.Event().wait()
     while True:
-        await active.idle_tracker.wait_idle()
-        if await _stays_idle(active) and await _park_run(active):
+        await active_run.idle_tracker.wait_idle()
+        if await _stays_idle(active_run) and await _park_run(active_run):
             return
 
 
-async def _stays_idle(active: ActiveRun) -> bool:
+async def _stays_idle(active_run: ActiveRun) -> bool:
     """Return whether the run stays idle for ``PARK_AFTER_SECONDS``."""
     with suppress(TimeoutError):
-        await asyncio.wait_for(active.idle_tracker.wait_busy(), settings.PARK_AFTER_SECONDS)
-    return active.idle_tracker.is_idle
+        await asyncio.wait_for(active_run.idle_tracker.wait_busy(), settings.PARK_AFTER_SECONDS)
+    return active_run.idle_tracker.is_idle
 
 
-async def _park_run(active: ActiveRun) -> bool:
-    awaited_rows = active.awaited_rows
+async def _park_run(active_run: ActiveRun) -> bool:
+    awaited_rows = active_run.awaited_rows
     try:
         return await run_in_db_thread(
             runs.park_run,
-            active.run,
+            active_run.run,
             frozenset(awaited_rows.inquiry_keys),
             frozenset(awaited_rows.approval_keys),
         )

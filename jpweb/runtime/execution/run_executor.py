@@ -54,16 +54,16 @@ async def execute_run(run_id: int) -> None:
     Returns at once where the run is not queued. A cancellation releases the run, which is queued
     again.
     """
-    active = await _acquire_with_files(run_id)
-    if active is None:
+    active_run = await _acquire_with_files(run_id)
+    if active_run is None:
         return
-    task = start_execution(active)
+    task = start_execution(active_run)
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        if not task.cancelled() or not active.is_abandoned:
+        if not task.cancelled() or not active_run.is_abandoned:
             raise
 
 
@@ -80,12 +80,12 @@ async def acquire_run(run_id: int, attachment: Attachment | None) -> ActiveRun |
     return None if run is None else ActiveRun(run, run.conversation, attachment)
 
 
-def start_execution(active: ActiveRun) -> asyncio.Task[None]:
+def start_execution(active_run: ActiveRun) -> asyncio.Task[None]:
     """Start the execution of an acquired run in a task of its own."""
-    _active_runs[active.run.pk] = active
+    _active_runs[active_run.run.pk] = active_run
     admission.start_measuring()
-    active.task = create_detached_task(_execute_active(active))
-    return active.task
+    active_run.task = create_detached_task(_execute_active(active_run))
+    return active_run.task
 
 
 async def maintain_leases() -> None:
@@ -132,12 +132,12 @@ async def _poll_runs() -> None:
 
 async def check_and_recover() -> None:
     """Check the leases, deliver interrupts, and recover runs that no process executes."""
-    actives = dict(_active_runs)  # a snapshot: runs acquired during the query stay out
+    active_runs = dict(_active_runs)  # a snapshot: runs acquired during the query stay out
     held_keys = await run_in_db_thread(
-        leases.find_held, actives, process_identity.get_process_name()
+        leases.find_held, active_runs, process_identity.get_process_name()
     )
-    _abandon_unheld(actives, held_keys)
-    await turn_runner.deliver_interrupts(*(actives[key] for key in held_keys))
+    _abandon_unheld(active_runs, held_keys)
+    await turn_runner.deliver_interrupts(*(active_runs[key] for key in held_keys))
     own_ids = list(_list_own_runs())
     for run in await run_in_db_thread(runs.recover_expired, settings.LEASE_SECONDS, own_ids):
         await publisher.publish_conversation_changed(run.conversation_id)
@@ -166,14 +166,18 @@ def _list_own_runs() -> dict[int, ActiveRun]:
     return _attaching_runs | _active_runs
 
 
-def _abandon_unheld(actives: Mapping[int, ActiveRun], held_keys: Collection[int]) -> None:
+def _abandon_unheld(active_runs: Mapping[int, ActiveRun], held_keys: Collection[int]) -> None:
     """Abandon those runs whose lease this process has lost.
 
     Where it acquired a run again since it asked, that execution has another lease.
     """
-    for key, active in actives.items():
-        if key not in held_keys and _list_own_runs().get(key) is active and not active.is_over:
-            active.abandon_run()
+    for key, active_run in active_runs.items():
+        if (
+            key not in held_keys
+            and _list_own_runs().get(key) is active_run
+            and not active_run.is_over
+        ):
+            active_run.abandon_run()
 
 
 def stop_acquiring() -> None:
@@ -187,18 +191,20 @@ async def release_all() -> None:
     Cancels their tools and servers, which no other process could end.
     """
     await _background_tasks.cancel_all()
-    actives = _active_runs.values()
-    await cancel_once(*(active.task for active in actives if active.task is not None))
+    active_runs = _active_runs.values()
+    await cancel_once(
+        *(active_run.task for active_run in active_runs if active_run.task is not None)
+    )
 
 
 def abandon_all() -> None:
     """Abandon every run: the leases of this process have expired."""
-    for active in _list_own_runs().values():
-        active.abandon_run()
+    for active_run in _list_own_runs().values():
+        active_run.abandon_run()
 
 
 def _count_working() -> int:
-    return sum(not active.idle_tracker.is_idle for active in _active_runs.values())
+    return sum(not active_run.idle_tracker.is_idle for active_run in _active_runs.values())
 
 
 def _count_free_slots() -> int:
@@ -220,8 +226,8 @@ async def _acquire_with_files(run_id: int) -> ActiveRun | None:
     """Acquire a run and attach its files; a cancellation releases the run."""
     acquisition = create_detached_task(acquire_run(run_id, None))
     try:
-        active = await asyncio.shield(acquisition)
-        return None if active is None else await _attach_or_end(active)
+        active_run = await asyncio.shield(acquisition)
+        return None if active_run is None else await _attach_or_end(active_run)
     except asyncio.CancelledError:
         await run_to_end(_release_acquired(acquisition))
         raise
@@ -230,21 +236,21 @@ async def _acquire_with_files(run_id: int) -> ActiveRun | None:
 async def _release_acquired(acquisition: asyncio.Task[ActiveRun | None]) -> None:
     """Release the run of an acquisition whose caller was cancelled, once it has ended."""
     with suppress(*DATABASE_UNAVAILABLE):  # then its lease expires
-        active = await acquisition
-        if active is not None and not active.is_abandoned:
-            await run_in_db_thread(leases.release_lease, active.run)
+        active_run = await acquisition
+        if active_run is not None and not active_run.is_abandoned:
+            await run_in_db_thread(leases.release_lease, active_run.run)
 
 
-async def _attach_or_end(active: ActiveRun) -> ActiveRun | None:
+async def _attach_or_end(active_run: ActiveRun) -> ActiveRun | None:
     """Attach the files of an acquired run; a run that cannot continue is ended as failed.
 
     A run whose files another process of jpweb still has is queued again: that process was starved
     and lets go of them once it notices that it has lost the run. None also where this process has
     lost the lease meanwhile.
     """
-    run = active.run
+    run = active_run.run
     try:
-        active.attachment = await _attach_files(active)
+        active_run.attachment = await _attach_files(active_run)
     except (StoreError, OSError) as error:
         if _lock_waits.can_wait(run, error):
             logger.info("Run %s waits for its files: %s", run.pk, error)
@@ -254,35 +260,35 @@ async def _attach_or_end(active: ActiveRun) -> ActiveRun | None:
         await publisher.publish_conversation_changed(run.conversation_id)
         await publisher.publish_questions_changed(run.conversation.workspace_id)
         return None
-    if not active.is_abandoned:
-        return active
-    if active.attachment is not None:
-        active.attachment.release()
+    if not active_run.is_abandoned:
+        return active_run
+    if active_run.attachment is not None:
+        active_run.attachment.release()
     return None
 
 
-async def _attach_files(active: ActiveRun) -> Attachment | None:
+async def _attach_files(active_run: ActiveRun) -> Attachment | None:
     """Attach the files of an acquired run, whose lease is renewed meanwhile.
 
     Where the caller is cancelled, files that are attached afterwards are released at once.
     """
-    key = active.run.pk
-    _attaching_runs[key] = active
-    attaching = create_detached_task(
-        run_in_background_thread(attachments.attach_files, active.conversation.pk)
+    key = active_run.run.pk
+    _attaching_runs[key] = active_run
+    attach_task = create_detached_task(
+        run_in_background_thread(attachments.attach_files, active_run.conversation.pk)
     )
     try:
-        return await asyncio.shield(attaching)
+        return await asyncio.shield(attach_task)
     except asyncio.CancelledError:
-        attaching.add_done_callback(_release_attachment)
+        attach_task.add_done_callback(_release_attachment)
         raise
     finally:
         _attaching_runs.pop(key, None)
 
 
-def _release_attachment(attaching: asyncio.Task[Attachment | None]) -> None:
-    if not attaching.cancelled() and attaching.exception() is None:
-        attachment = attaching.result()
+def _release_attachment(attach_task: asyncio.Task[Attachment | None]) -> None:
+    if not attach_task.cancelled() and attach_task.exception() is None:
+        attachment = attach_task.result()
         if attachment is not None:
             attachment.release()
 
@@ -298,46 +304,46 @@ async def _end_stuck_run(run: Run, problem: str) -> None:
         )
 
 
-async def _execute_active(active: ActiveRun) -> None:
-    run = active.run
+async def _execute_active(active_run: ActiveRun) -> None:
+    run = active_run.run
     try:
         await publisher.publish_conversation_changed(run.conversation_id)
-        await _play_until_parked(active)
+        await _play_until_parked(active_run)
     except asyncio.CancelledError:
-        if not active.is_abandoned:
+        if not active_run.is_abandoned:
             await run_in_db_thread(leases.release_lease, run)
         raise
     finally:
-        if _active_runs.get(run.pk) is active:
+        if _active_runs.get(run.pk) is active_run:
             del _active_runs[run.pk]
-        if active.attachment is not None:
-            await run_in_db_thread(active.attachment.release)
-    if active.is_abandoned and settings.RUN_MODE == "embedded":
+        if active_run.attachment is not None:
+            await run_in_db_thread(active_run.attachment.release)
+    if active_run.is_abandoned and settings.RUN_MODE == "embedded":
         _start_run(run.pk)  # an answer may have requeued it while it was being parked
     await publisher.publish_partial_text(run.conversation_id, "message", "")
     await publisher.publish_conversation_changed(run.conversation_id)
-    await publisher.publish_questions_changed(active.conversation.workspace_id)
+    await publisher.publish_questions_changed(active_run.conversation.workspace_id)
 
 
-async def _play_until_parked(active: ActiveRun) -> None:
+async def _play_until_parked(active_run: ActiveRun) -> None:
     """Execute a run until it ends or is parked, whichever is first."""
-    play_task = asyncio.create_task(turn_runner.play_turn(active))
-    parking_task = asyncio.create_task(parking.wait_until_parked(active))
+    play_task = asyncio.create_task(turn_runner.play_turn(active_run))
+    parking_task = asyncio.create_task(parking.wait_until_parked(active_run))
     try:
         await asyncio.wait((play_task, parking_task), return_when=asyncio.FIRST_COMPLETED)
         if play_task.done():
             play_task.result()
         else:
-            active.is_abandoned = True
+            active_run.is_abandoned = True
     finally:
         await cancel_once(play_task, parking_task)
 
 
 def _on_run_signal(signal: local_bus.Signal) -> None:
     """Handle a ``run`` signal: deliver its interrupts, or start the queued run."""
-    active = _active_runs.get(signal["run"])
-    if active is not None:
-        _background_tasks.spawn_task(turn_runner.deliver_interrupts(active))
+    active_run = _active_runs.get(signal["run"])
+    if active_run is not None:
+        _background_tasks.spawn_task(turn_runner.deliver_interrupts(active_run))
     elif settings.RUN_MODE == "embedded":
         _start_run(signal["run"])
 

@@ -100,19 +100,20 @@ def parse_edited_arguments(row: Approval, text: str | None) -> Mapping[str, Any]
     """
     if text is None:
         return None
-    original = row.subject.get("arguments")
+    original_arguments = row.subject.get("arguments")
     try:
-        edited = parse_strict_json(text)
-        is_unchanged = _dump_canonical(edited) == _dump_canonical(original)
+        edited_arguments = parse_strict_json(text)
+        is_unchanged = _dump_canonical(edited_arguments) == _dump_canonical(original_arguments)
     except (ValueError, RecursionError) as error:
         raise InvalidAnswer(f"Invalid JSON: {_describe_json_error(error)}.") from error
-    if not isinstance(edited, dict):
+    if not isinstance(edited_arguments, dict):
         raise InvalidAnswer("The arguments must be a JSON object, such as {}.")
     try:
-        check_storable({"metadata": {"jpweb": {"arguments": edited}}})  # of the call's response
+        # The metadata of the call's response.
+        check_storable({"metadata": {"jpweb": {"arguments": edited_arguments}}})
     except MalformedElement as error:
         raise InvalidAnswer(f"The arguments cannot be recorded: {error}.") from error
-    return None if is_unchanged else edited
+    return None if is_unchanged else edited_arguments
 
 
 def parse_edited_result(row: Approval, text: str | None) -> str | None:
@@ -122,14 +123,14 @@ def parse_edited_result(row: Approval, text: str | None) -> str | None:
     """
     if not text:
         return None
-    edited = _normalize_newlines(text)
-    if not row.subject.get("is_error") and edited == _normalize_newlines(
+    edited_text = _normalize_newlines(text)
+    if not row.subject.get("is_error") and edited_text == _normalize_newlines(
         str(row.subject.get("content"))
     ):
         return None
-    if "\x00" in edited:
+    if "\x00" in edited_text:
         raise InvalidAnswer("The text contains a NUL character, which can't be stored.")
-    return edited
+    return edited_text
 
 
 def recover_typed_text(row: Approval, verdict: ApprovalVerdict) -> str:

@@ -125,9 +125,9 @@ async def answer_inquiry(
     Raises UnknownInquiry, InvalidAnswer, AlreadySettled, NoWaitingCall.
     """
     row = await _require_open(inquiry)
-    expected = answer_type.read_answer_type(row.question["answer_type"])
-    value = expected.parse_input(text)
-    if expected.RECORDS_ANSWER or not isinstance(value, str):
+    expected_type = answer_type.read_answer_type(row.question["answer_type"])
+    value = expected_type.parse_input(text)
+    if expected_type.RECORDS_ANSWER or not isinstance(value, str):
         remember = remember and inquiries.can_remember(row)
         return await settle_inquiry(row, Answered(value), decider, remember=remember)
     await secret_channel.deliver_secret(row.pk, value, decider)

@@ -56,10 +56,10 @@ def _resolve_checked(host: Any, *args: Any, **options: Any) -> list[Any]:
     if not _is_guarded.get():
         return answers
     name = host.decode(errors="replace") if isinstance(host, bytes) else str(host or "localhost")
-    allowed = [answer for answer in answers if _is_allowed(name.lower(), str(answer[4][0]))]
-    if not allowed:
+    allowed_answers = [answer for answer in answers if _is_allowed(name.lower(), str(answer[4][0]))]
+    if not allowed_answers:
         raise socket.gaierror(socket.EAI_NONAME, "it leads to a private network")
-    return allowed
+    return allowed_answers
 
 
 def _is_allowed(host: str, address: str) -> bool:
@@ -68,12 +68,13 @@ def _is_allowed(host: str, address: str) -> bool:
     bare_address = address.partition("%")[0]
     is_public: bool = is_public_ip_address(bare_address)  # type: ignore[no-untyped-call]  # apprise
     return is_public or any(
-        _matches_destination(allowed, host, bare_address) for allowed in settings.NOTIFY_PRIVATE
+        _matches_destination(destination, host, bare_address)
+        for destination in settings.NOTIFY_PRIVATE
     )
 
 
-def _matches_destination(allowed: str, host: str, address: str) -> bool:
+def _matches_destination(destination: str, host: str, address: str) -> bool:
     try:
-        return ip_address(address) in ip_network(allowed, strict=False)
+        return ip_address(address) in ip_network(destination, strict=False)
     except ValueError:
-        return allowed == host
+        return destination == host

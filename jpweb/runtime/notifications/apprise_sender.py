@@ -106,8 +106,10 @@ def _parse_address(address_text: str) -> Any:
     fields: dict[str, Any] = library.plugins.url_to_dict(url) or {}
     schema = str(fields.get("schema") or url.partition("://")[0]).lower()
     if schema not in settings.NOTIFY_SCHEMAS:
-        allowed = ", ".join(settings.NOTIFY_SCHEMAS)
-        raise InvalidAddress(f"“{schema[:40]}” is not supported here. Use one of: {allowed}.")
+        allowed_schemas = ", ".join(settings.NOTIFY_SCHEMAS)
+        raise InvalidAddress(
+            f"“{schema[:40]}” is not supported here. Use one of: {allowed_schemas}."
+        )
     arguments = {str(name).lower() for name in fields.get("qsd") or ()}
     if arguments & REFUSED_ARGUMENTS:
         names = ", ".join(f"“{name}”" for name in sorted(arguments & REFUSED_ARGUMENTS))

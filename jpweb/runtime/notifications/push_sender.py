@@ -115,14 +115,14 @@ def _deliver_message(subscription: PushSubscription, message: Mapping[str, Any])
 
 def _encrypt(subscription: PushSubscription, message: Mapping[str, Any]) -> bytes:
     content = json.dumps(message, ensure_ascii=False).encode().ljust(_MESSAGE_BYTES)
-    encrypted: bytes = http_ece.encrypt(
+    encrypted_body: bytes = http_ece.encrypt(
         content,
         private_key=ec.generate_private_key(ec.SECP256R1()),
         dh=_decode(subscription.public_key),
         auth_secret=_decode(subscription.auth_secret),
         version="aes128gcm",
     )
-    return encrypted
+    return encrypted_body
 
 
 def _make_headers(endpoint: str) -> dict[str, str]:

@@ -37,7 +37,7 @@ async def index_changed() -> int:
 
 def _list_recent() -> frozenset[int]:
     """Return the conversations that were indexed just now, and forget the others."""
-    earliest = monotonic() - REINDEX_SECONDS
-    while _indexed_at and _indexed_at[key := next(iter(_indexed_at))] < earliest:
+    earliest_time = monotonic() - REINDEX_SECONDS
+    while _indexed_at and _indexed_at[key := next(iter(_indexed_at))] < earliest_time:
         del _indexed_at[key]
     return frozenset(_indexed_at)

@@ -74,15 +74,15 @@ def _iter_pieces(text: str) -> Iterator[tuple[str, str]]:
         if separator:
             yield "", separator
         separator = "\n"
-        decoded = decoder.decode_line(line)
+        decoded_line = decoder.decode_line(line)
         position = 0
-        for span in decoded.spans:
-            yield "", decoded.plain[position : span.start]
+        for span in decoded_line.spans:
+            yield "", decoded_line.plain[position : span.start]
             style = span.style
             css_classes = _find_css_classes(style) if isinstance(style, Style) else ""
-            yield css_classes, decoded.plain[span.start : span.end]
+            yield css_classes, decoded_line.plain[span.start : span.end]
             position = span.end
-        yield "", decoded.plain[position:]
+        yield "", decoded_line.plain[position:]
 
 
 def _find_css_classes(style: Style) -> str:
@@ -103,5 +103,9 @@ def _find_nearest_colour(colour: Color) -> int:
 
 
 def _make_span(css_classes: str, text: str) -> str:
-    escaped = escape(reveal_invisible(text))
-    return f'<span class="{css_classes}">{escaped}</span>' if css_classes and text else str(escaped)
+    escaped_html = escape(reveal_invisible(text))
+    return (
+        f'<span class="{css_classes}">{escaped_html}</span>'
+        if css_classes and text
+        else str(escaped_html)
+    )

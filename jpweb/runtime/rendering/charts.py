@@ -131,17 +131,19 @@ def _find_time_length(seconds: float) -> float:
 def _list_ticks(chart: BarChart) -> list[dict[str, Any]]:
     """Return the marks of the axis up to the first that no bar exceeds."""
     if chart.has_times:
-        longest = max((value or 0 for series in chart.series for value in series.values), default=0)
-        tick_count = sum(seconds < longest for seconds, _ in _TIME_TICKS) + 1
+        longest_seconds = max(
+            (value or 0 for series in chart.series for value in series.values), default=0
+        )
+        tick_count = sum(seconds < longest_seconds for seconds, _ in _TIME_TICKS) + 1
         return [
             {"value": _find_time_length(seconds), "label": label}
             for seconds, label in _TIME_TICKS[:tick_count]
         ]
     totals = zip(*(series.values for series in chart.series), strict=True)
-    largest = max((sum(value or 0 for value in values) for values in totals), default=0)
+    largest_total = max((sum(value or 0 for value in values) for values in totals), default=0)
     steps = (digit * 10**power for power in count() for digit in (1, 2, 5))
-    step = next(step for step in steps if step * _MAX_COUNT_TICKS >= largest)
-    ticks = range(0, math.ceil(largest) + step, step)
+    step = next(step for step in steps if step * _MAX_COUNT_TICKS >= largest_total)
+    ticks = range(0, math.ceil(largest_total) + step, step)
     return [{"value": tick, "label": f"{tick:,}"} for tick in ticks]
 
 

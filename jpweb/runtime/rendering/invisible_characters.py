@@ -76,8 +76,8 @@ def _describe_hidden(run: re.Match[str]) -> str:
         case "flag":
             return text
         case "tags":
-            hidden = "".join(chr(ord(char) - _FIRST_TAG) for char in text)
-            return f"⟨hidden: {''.join(char for char in hidden if char.isprintable())}⟩"
+            hidden_text = "".join(chr(ord(char) - _FIRST_TAG) for char in text)
+            return f"⟨hidden: {''.join(char for char in hidden_text if char.isprintable())}⟩"
         case "many":
             return f"⟨{len(text)} invisible characters⟩"
         case "marks":

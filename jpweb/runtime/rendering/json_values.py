@@ -37,45 +37,45 @@ def format_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def indent_json(raw: str) -> str | None:
+def indent_json(raw_text: str) -> str | None:
     """Return JSON indented, with numbers and escapes unchanged; None for invalid JSON."""
-    if not is_json_like(raw):
+    if not is_json_like(raw_text):
         return None
     try:
-        return msgspec.json.format(raw, indent=2)
+        return msgspec.json.format(raw_text, indent=2)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return None
 
 
-def is_json_like(raw: str) -> bool:
+def is_json_like(raw_text: str) -> bool:
     """Return whether a text starts and ends like a JSON object or array."""
-    return (raw[:_MAX_BLANKS].lstrip()[:1], raw[-_MAX_BLANKS:].rstrip()[-1:]) in (
+    return (raw_text[:_MAX_BLANKS].lstrip()[:1], raw_text[-_MAX_BLANKS:].rstrip()[-1:]) in (
         ("{", "}"),
         ("[", "]"),
     )
 
 
-def parse_text_fields(raw: str) -> dict[str, Any] | None:
+def parse_text_fields(raw_text: str) -> dict[str, Any] | None:
     """Return a JSON object with a text of several lines among its fields; None for other texts.
 
     Field by field such a text has its line breaks; in JSON they are escaped.
     """
-    value = parse_json_object(raw)
+    value = parse_json_object(raw_text)
     has_lines = value is not None and any(
         isinstance(field, str) and "\n" in field.strip() for field in value.values()
     )
     return value if has_lines else None
 
 
-def parse_json_object(raw: str) -> dict[str, Any] | None:
+def parse_json_object(raw_text: str) -> dict[str, Any] | None:
     """Return the object that a text is in JSON; None for any other text.
 
     A text with a duplicate key is none: the object has the last value, a model reads all.
     """
-    if not is_json_like(raw):
+    if not is_json_like(raw_text):
         return None
     try:
-        value = json.loads(raw, object_pairs_hook=_make_object)
+        value = json.loads(raw_text, object_pairs_hook=_make_object)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
@@ -124,14 +124,14 @@ def render_fields(values: Mapping[str, Any], max_chars: int, *, colours: bool) -
     highlight_name = language_name if colours else ""
     is_simplified = bool(language_name) and not colours
     field_list: list[str] = []
-    remaining = max_chars
+    remaining_chars = max_chars
     for name, value in values.items():
-        if remaining <= 0 or (not colours and len(field_list) == MAX_EXCERPT_FIELDS):
+        if remaining_chars <= 0 or (not colours and len(field_list) == MAX_EXCERPT_FIELDS):
             return RenderedFields(_render_list(field_list), is_cut=True)
         full_text = value if isinstance(value, str) else format_json(value)
-        excerpt = full_text[:remaining]
-        name_excerpt = name[:remaining]
-        remaining -= len(name_excerpt) + len(excerpt)
+        excerpt = full_text[:remaining_chars]
+        name_excerpt = name[:remaining_chars]
+        remaining_chars -= len(name_excerpt) + len(excerpt)
         field_list.append(_render_field(name_excerpt, excerpt, value, highlight_name))
         if len(excerpt) < len(full_text) or len(name_excerpt) < len(name):
             return RenderedFields(_render_list(field_list), is_cut=True)

@@ -92,14 +92,14 @@ def document_html(markdown: str, find_address: Callable[[str], str]) -> SafeStri
 
     ``find_address`` returns the address of another file of the documentation.
     """
-    rendered = comrak.markdown_to_html(markdown, _DOCUMENT_EXTENSIONS, None, RENDER_OPTIONS)
-    clean = _DOCUMENT_CLEANER.clean(_HEADING_LINK.sub("", rendered))
+    rendered_html = comrak.markdown_to_html(markdown, _DOCUMENT_EXTENSIONS, None, RENDER_OPTIONS)
+    clean_html = _DOCUMENT_CLEANER.clean(_HEADING_LINK.sub("", rendered_html))
 
     def locate(link: re.Match[str]) -> str:
         address = find_address(link[2]) if link[2] else ""
         return f'{link[1]}="{address}{f"#{_ID_PREFIX}{link[3]}" if link[3] else ""}"'
 
-    return SafeString(_ADDRESS.sub(locate, clean))
+    return SafeString(_ADDRESS.sub(locate, clean_html))
 
 
 def _is_deep(raw_html: str, text: str) -> bool:

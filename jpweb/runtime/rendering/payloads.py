@@ -96,9 +96,11 @@ class Payload:
         if is_cut and max_chars == MAX_FOLDED_CHARS:
             max_chars = EXCERPT_CHARS
         if self.style == "fields":
-            rendered = json_values.render_fields(self.value, max_chars, colours=False)
+            rendering = json_values.render_fields(self.value, max_chars, colours=False)
             return RenderedPart(
-                rendered.html, rendered.is_cut or is_cut, rendered.is_simplified or rendered.is_cut
+                rendering.html,
+                rendering.is_cut or is_cut,
+                rendering.is_simplified or rendering.is_cut,
             )
         first_part = next(
             self._split_parts(self._cut_near(max_chars) if is_cut else self._full_text, max_chars),
@@ -112,9 +114,9 @@ class Payload:
     def render_part(self, number: int) -> RenderedPart | None:
         """Return a part of the payload, counted from 1; None where there is none."""
         if self.style == "fields" and number == 1:
-            rendered = json_values.render_fields(self.value, PART_CHARS, colours=True)
-            if not rendered.is_cut:
-                return RenderedPart(rendered.html, has_more=False)
+            rendering = json_values.render_fields(self.value, PART_CHARS, colours=True)
+            if not rendering.is_cut:
+                return RenderedPart(rendering.html, has_more=False)
         parts = list(self._split_parts(self._full_text, PART_CHARS))
         if not 1 <= number <= max(len(parts), 1):
             return None
@@ -196,10 +198,10 @@ def find_formatted_payload(event: ConversationEvent) -> Payload | None:
 
     Terminal codes other than colours can hide text, so they are shown as signs.
     """
-    encoded = event.metadata.get("rendered_arguments")
-    if not isinstance(encoded, str) or not encoded:
+    encoded_text = event.metadata.get("rendered_arguments")
+    if not isinstance(encoded_text, str) or not encoded_text:
         return None
-    text = base64_fields.decode_text(encoded)
+    text = base64_fields.decode_text(encoded_text)
     style: DisplayStyle = "terminal" if ansi.has_only_colours(text) else "plain"
     return Payload("formatted", "Formatted arguments", text, style)
 
