@@ -103,8 +103,8 @@ def make_owner(person: Person, workspace: Workspace, actor: Actor = OPERATOR) ->
         Membership.objects.update_or_create(
             person=person, workspace=workspace, defaults=_make_roles(Role.OWNER)
         )
-        others = SignInLink.objects.filter(person=person, maker__isnull=False)
-        others.exclude(maker=person).delete()
+        other_links = SignInLink.objects.filter(person=person, maker__isnull=False)
+        other_links.exclude(maker=person).delete()
         identities.remove_unproven(person.pk, actor)
         sessions.end_made_by_others(person.pk)
         act = Act.MEMBER_ADDED if old_role is None else Act.ROLE_CHANGED
@@ -123,14 +123,14 @@ class NewFactor(NamedTuple):
 
 @transaction.atomic
 def turn_on_second_factor(
-    person: Person, typed: str, *, is_own: bool, session_key: str | None
+    person: Person, typed_code: str, *, is_own: bool, session_key: str | None
 ) -> NewFactor | None:
     """Turn a second factor on by the first code of its app; None for a wrong code.
 
     This ends what would let the makers of earlier links in without a code: sign-ins except this
     one, and passkeys and identities.
     """
-    codes = second_factors.confirm_setup(person, typed, is_own=is_own)
+    codes = second_factors.confirm_setup(person, typed_code, is_own=is_own)
     if codes is None:
         return None
     removed_credentials = identities.remove_credentials(person.pk, Actor.from_person(person))
@@ -224,8 +224,8 @@ def _is_maker_allowed(link: SignInLink) -> bool:
 
 def _mark_used(link: SignInLink) -> bool:
     # Compare-and-set on this row alone: PostgreSQL does not re-check a joined table after a wait.
-    unused = SignInLink.objects.filter(pk=link.pk, used_at=None)
-    return bool(unused.update(used_at=clock.now()))
+    unused_link = SignInLink.objects.filter(pk=link.pk, used_at=None)
+    return bool(unused_link.update(used_at=clock.now()))
 
 
 def can_link_person(owner_id: int, person: Person) -> bool:
@@ -305,10 +305,10 @@ def attach_workspaces(conversations: Iterable[Conversation]) -> dict[int, Conver
     rows = list(conversations)
     keys = {row.workspace_id for row in rows}
     workspaces = {row.pk: row for row in _workspaces_by_key_query(list(keys))} if keys else {}
-    attached = [row for row in rows if row.workspace_id in workspaces]
-    for row in attached:
+    attached_rows = [row for row in rows if row.workspace_id in workspaces]
+    for row in attached_rows:
         row.workspace = workspaces[row.workspace_id]
-    return {row.pk: row for row in attached}
+    return {row.pk: row for row in attached_rows}
 
 
 _workspaces_by_key_query = CompiledQuery(lambda keys: Workspace.objects.filter(pk__in=keys))

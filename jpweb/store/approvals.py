@@ -62,13 +62,18 @@ def request_approval(
         leases.assert_held(held_run)
     content = db_text.clean_json(dict(content))
     digest = _hash_content(_omit_formatted_text(content))
-    unspent = _list_unspent(run).filter(kind=kind, tool_call_id=db_text.clean_text(tool_call_id))
-    previous = _with_related(unspent).order_by("-pk").first()
-    if previous is not None and _get_digest(previous) in (digest, _hash_content(content)):
-        _update_formatted_text(previous, content)
-        return previous
-    if previous is not None:
-        _discard(previous)
+    unspent_approvals = _list_unspent(run).filter(
+        kind=kind, tool_call_id=db_text.clean_text(tool_call_id)
+    )
+    previous_approval = _with_related(unspent_approvals).order_by("-pk").first()
+    if previous_approval is not None and _get_digest(previous_approval) in (
+        digest,
+        _hash_content(content),
+    ):
+        _update_formatted_text(previous_approval, content)
+        return previous_approval
+    if previous_approval is not None:
+        _discard(previous_approval)
     approval = Approval.objects.create(
         conversation_id=conversation_id,
         workspace_id=run.conversation.workspace_id,
@@ -111,14 +116,14 @@ def spend_decisions(run_id: int, tool_call_id: str) -> None:
 
 def list_pending_calls(run: Run) -> frozenset[str]:
     """Return the ids of the calls with an unspent approval to run, open or decided."""
-    unspent = _list_unspent(run).filter(kind=ApprovalKind.RUN)
-    return frozenset(unspent.values_list("tool_call_id", flat=True))
+    unspent_approvals = _list_unspent(run).filter(kind=ApprovalKind.RUN)
+    return frozenset(unspent_approvals.values_list("tool_call_id", flat=True))
 
 
 def list_decided_calls(run: Run) -> frozenset[str]:
     """Return the ids of the calls with an unspent decision, also of those that have ended."""
-    decided = _list_unspent(run).filter(state=ApprovalState.DECIDED)
-    return frozenset(decided.values_list("tool_call_id", flat=True))
+    decided_approvals = _list_unspent(run).filter(state=ApprovalState.DECIDED)
+    return frozenset(decided_approvals.values_list("tool_call_id", flat=True))
 
 
 def get_turn_permissions(run: Run) -> dict[tuple[str, str], bool]:
@@ -134,10 +139,12 @@ def get_turn_permissions(run: Run) -> dict[tuple[str, str], bool]:
 
 def find_turn_approvals(run: Run) -> dict[tuple[str, str], Approval]:
     """Return the approvals decided for the rest of the turn, by tool and definition."""
-    settled = Approval.objects.filter(run=run, kind=ApprovalKind.RUN, state=ApprovalState.DECIDED)
+    settled_approvals = Approval.objects.filter(
+        run=run, kind=ApprovalKind.RUN, state=ApprovalState.DECIDED
+    )
     return {
         (row.tool_name, row.subject.get(_DEFINITION_KEY, "")): row
-        for row in settled.order_by("settled_at", "pk")
+        for row in settled_approvals.order_by("settled_at", "pk")
         if row.decision and row.decision.get("remember") is True
     }
 
@@ -193,8 +200,8 @@ def count_all_waiting(
 def count_waiting_by_workspace(person_id: int) -> dict[int, int]:
     """Return the number of a person's open questions and approvals in each workspace with some."""
     counts: Counter[int] = Counter()
-    for waiting in (_list_questions(person_id), filter_open_approvals(person_id)):
-        groups = waiting.order_by().values("workspace_id").annotate(n=Count("pk"))
+    for waiting_rows in (_list_questions(person_id), filter_open_approvals(person_id)):
+        groups = waiting_rows.order_by().values("workspace_id").annotate(n=Count("pk"))
         counts.update({row["workspace_id"]: row["n"] for row in groups})
     return counts
 

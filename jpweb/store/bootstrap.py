@@ -24,7 +24,9 @@ _PREPARE_LOCK_KEY = 0x6A70776562
 _has_lock = False
 
 
-def prepare_database(progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
+def prepare_database(
+    progress: Callable[[int, int], None] = lambda _done_count, _total_count: None,
+) -> None:
     """Migrate the database and rebuild derived columns; one process at a time does it.
 
     ``progress`` is called with the number of rebuilt conversations, and of all that need
@@ -120,17 +122,17 @@ def _migrate() -> None:
 def _require_known_schema(loader: MigrationLoader) -> None:
     """Raise DatabaseUnavailable where an applied migration is unknown to this version."""
     app_labels = {app.label for app in apps.get_app_configs()}
-    unknown = sorted(
+    unknown_migrations = sorted(
         key
         for key in loader.applied_migrations
         if key[0] in app_labels
         and key not in loader.disk_migrations
         and key not in loader.replacements
     )
-    if unknown:
+    if unknown_migrations:
         raise DatabaseUnavailable(
             f"{_get_database_name()} was made by a newer jpweb: "
-            f"its migration {'.'.join(unknown[-1])} is not "
+            f"its migration {'.'.join(unknown_migrations[-1])} is not "
             "known here. Start that version, or choose another folder: JPWEB_DATA=/some/folder"
         )
 
@@ -144,12 +146,12 @@ def _require_columns() -> None:
             table = connection.ops.quote_name(options.db_table)
             cursor.execute(f"SELECT * FROM {table} LIMIT 0")  # noqa: S608  a name of our own
             columns = {column[0] for column in cursor.description}
-            expected = {str(field.column) for field in options.local_concrete_fields}
-            if missing := expected - columns:
+            expected_columns = {str(field.column) for field in options.local_concrete_fields}
+            if missing_columns := expected_columns - columns:
                 raise DatabaseUnavailable(
                     f"{_get_database_name()} does not fit this version of jpweb: "
                     f"{options.db_table} has no "
-                    f"column {min(missing)}. Restore a backup, or choose another folder: "
+                    f"column {min(missing_columns)}. Restore a backup, or choose another folder: "
                     "JPWEB_DATA=/some/folder"
                 )
 

@@ -20,9 +20,9 @@ class Role(IntegerChoices):
     AUDITOR = 30, "auditor"
     OWNER = 40, "owner"
 
-    def includes(self, needed: Role) -> bool:
+    def includes(self, needed_role: Role) -> bool:
         """Tell whether this role has the permissions of another; no rule needs AUDITOR_ONLY."""
-        return self >= needed or (self is Role.AUDITOR_ONLY and needed is Role.AUDITOR)
+        return self >= needed_role or (self is Role.AUDITOR_ONLY and needed_role is Role.AUDITOR)
 
     @classmethod
     def combine(cls, roles: Iterable[Role]) -> Role | None:
@@ -33,9 +33,9 @@ class Role(IntegerChoices):
         return max(roles, default=None)
 
     @classmethod
-    def list_including(cls, needed: Role) -> list[Role]:
+    def list_including(cls, needed_role: Role) -> list[Role]:
         """Return the roles that have the permissions of this one, for conditions of queries."""
-        return [role for role in cls if role.includes(needed)]
+        return [role for role in cls if role.includes(needed_role)]
 
 
 class Origin(TextChoices):

@@ -74,5 +74,5 @@ def create_conversation(workspace_row: Workspace, title: str, person_id: int) ->
 
 def list_removed_ids(workspace_id: int) -> list[int]:
     """Return the keys of the conversations of a workspace that ``jp`` removed."""
-    removed = Conversation.objects.filter(workspace_id=workspace_id, removed_at__isnull=False)
-    return list(removed.values_list("pk", flat=True))
+    removed_rows = Conversation.objects.filter(workspace_id=workspace_id, removed_at__isnull=False)
+    return list(removed_rows.values_list("pk", flat=True))

@@ -69,8 +69,8 @@ def check_unchanged(conversation: Conversation) -> None:
 
     It is called after the entries of a chunk were read, so that no file mixes two versions.
     """
-    matching = Conversation.objects.filter(pk=conversation.pk)
-    if matching.values_list("revision", flat=True).first() != conversation.revision:
+    matching_rows = Conversation.objects.filter(pk=conversation.pk)
+    if matching_rows.values_list("revision", flat=True).first() != conversation.revision:
         raise ExportBroken("The conversation was rewritten while it was downloaded.")
 
 
@@ -113,13 +113,13 @@ def _iterate_rows(conversation: Conversation) -> Iterator[tuple[int, list[tuple[
 
 def _read_rows(conversation: Conversation, position: int) -> list[tuple[str, str]]:
     end = min(position + MAX_CHUNK_ENTRIES, conversation.entry_count)
-    matching = JournalEntry.objects.filter(
+    matching_rows = JournalEntry.objects.filter(
         conversation=conversation, position__gte=position, position__lt=end
     )
     rows: list[tuple[str, str]] = []
     characters = 0
-    ordered = matching.order_by("position").values_list("text", "anchor")
-    for text, anchor in ordered.iterator(chunk_size=FETCH_ROWS):
+    ordered_rows = matching_rows.order_by("position").values_list("text", "anchor")
+    for text, anchor in ordered_rows.iterator(chunk_size=FETCH_ROWS):
         rows.append((text, anchor))
         characters += len(text)
         if characters >= MAX_CHUNK_CHARS:

@@ -209,13 +209,13 @@ def delete_stale(
     conversation: Conversation, inquiry_rows: Sequence[from_stream.InquiryColumns]
 ) -> None:
     """Delete the rows of a conversation whose anchors are not among these."""
-    existing = Inquiry.objects.filter(conversation=conversation)
-    stale = sorted(
-        set(existing.values_list("anchor", flat=True)) - {row[0] for row in inquiry_rows}
+    existing_rows = Inquiry.objects.filter(conversation=conversation)
+    stale_rows = sorted(
+        set(existing_rows.values_list("anchor", flat=True)) - {row[0] for row in inquiry_rows}
     )
-    for begin in range(0, len(stale), _DELETE_BATCH_ROWS):
+    for begin in range(0, len(stale_rows), _DELETE_BATCH_ROWS):
         with transaction.atomic():
-            existing.filter(anchor__in=stale[begin : begin + _DELETE_BATCH_ROWS]).delete()
+            existing_rows.filter(anchor__in=stale_rows[begin : begin + _DELETE_BATCH_ROWS]).delete()
 
 
 def upsert_rows(

@@ -179,8 +179,8 @@ def replace_rows(
     where rows were deleted, the conversation has a new revision (which the caller saves). A
     new conversation (``is_new``) has no rows, and none are looked for.
     """
-    same, turns = delete_changed(conversation, stream_rows, is_new=is_new)
-    return insert_rows(conversation, stream_rows, same, turns)
+    equal_count, turns = delete_changed(conversation, stream_rows, is_new=is_new)
+    return insert_rows(conversation, stream_rows, equal_count, turns)
 
 
 def delete_changed(
@@ -190,8 +190,8 @@ def delete_changed(
     if is_new:
         return 0, 0
     kept_entries = _delete_from_difference(conversation, stream_rows.entries)
-    existing = list(Turn.objects.filter(conversation=conversation).order_by("number"))
-    kept_turns = on_append.count_equal_turns(existing, stream_rows.turns)
+    existing_turns = list(Turn.objects.filter(conversation=conversation).order_by("number"))
+    kept_turns = on_append.count_equal_turns(existing_turns, stream_rows.turns)
     Turn.objects.filter(conversation=conversation, number__gte=kept_turns).delete()
     return kept_entries, kept_turns
 
@@ -214,9 +214,11 @@ def _delete_from_difference(
 ) -> int:
     """Delete the entries from the first difference on; returns how many stay."""
     journal_rows = JournalEntry.objects.filter(conversation=conversation)
-    existing = journal_rows.order_by("position").values_list("text", "item_position", "category")
+    existing_rows = journal_rows.order_by("position").values_list(
+        "text", "item_position", "category"
+    )
     equal_count = 0
-    for row, (text, _, _, *derived_columns) in zip(existing.iterator(), entries, strict=False):
+    for row, (text, _, _, *derived_columns) in zip(existing_rows.iterator(), entries, strict=False):
         if row != (text, *derived_columns):
             break
         equal_count += 1

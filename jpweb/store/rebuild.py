@@ -21,8 +21,10 @@ def rebuild_all(progress: Callable[[int, int], None]) -> int:
     continues.
     """
     _renew_passages()
-    stale = Conversation.objects.exclude(derived_version=on_append.DERIVED_VERSION).order_by("pk")
-    conversation_ids = list(stale.values_list("pk", flat=True))
+    stale_rows = Conversation.objects.exclude(derived_version=on_append.DERIVED_VERSION).order_by(
+        "pk"
+    )
+    conversation_ids = list(stale_rows.values_list("pk", flat=True))
     for done_count, conversation_id in enumerate(conversation_ids):
         progress(done_count, len(conversation_ids))
         _rebuild(conversation_id)

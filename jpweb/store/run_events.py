@@ -35,7 +35,7 @@ def record_events(
     ``interrupt_ids`` are interrupts that are handled with these events. ``usage`` is that of a
     request to the model.
     """
-    appended = journal.append_in_transaction(run.conversation_id, events, run)
+    append_result = journal.append_in_transaction(run.conversation_id, events, run)
     if is_last:
         leases.assert_held(run, RunPhase.OVER)
     if usage is not None:
@@ -49,7 +49,7 @@ def record_events(
             approvals.spend_decisions(run.pk, tool_call_id)
     if interrupt_ids:
         interrupts.mark_handled(interrupt_ids)
-    return appended
+    return append_result
 
 
 @transaction.atomic

@@ -102,10 +102,10 @@ def require_no_run(conversation_id: int) -> None:
 
 def require_retryable(conversation_id: int) -> None:
     """Raise NothingToRetry unless the newest run failed or was lost, and its turn is the last."""
-    newest = get_newest(conversation_id)
-    if newest is None or not newest.has_failed:
+    newest_run = get_newest(conversation_id)
+    if newest_run is None or not newest_run.has_failed:
         raise NothingToRetry("The last turn didn't fail. Send a message instead.")
-    if newest.is_overtaken(Turn.objects.filter(conversation=conversation_id).count()):
+    if newest_run.is_overtaken(Turn.objects.filter(conversation=conversation_id).count()):
         raise NothingToRetry("jp began another turn since. Send a message instead.")
 
 
@@ -216,10 +216,10 @@ def requeue_stranded() -> list[int]:
     """
     open_questions = Inquiry.objects.filter(run=OuterRef("pk"), state=OPEN_STATE)
     open_approvals = Approval.objects.filter(run=OuterRef("pk"), state=ApprovalState.OPEN)
-    parked = Run.objects.filter(
+    parked_runs = Run.objects.filter(
         ~Exists(open_questions), ~Exists(open_approvals), state=RunState.PARKED
     )
-    keys = list(parked.order_by("id").values_list("pk", flat=True)[:_MAX_REQUEUED])
+    keys = list(parked_runs.order_by("id").values_list("pk", flat=True)[:_MAX_REQUEUED])
     return [key for key in keys if leases.requeue_parked(key)]
 
 
@@ -324,12 +324,14 @@ def close_open(run: Run, reason: CancellationReason, decider: Decider | None = N
     call_checkpoints.clear_checkpoints(run)
     journal.append_events(run.conversation_id, responses)
     # Unhandled texts of interrupts become requests, with which the next turn begins.
-    unhandled = interrupts.list_replies(run)
-    requests = [ChatRequest(words.text, author=words.person_name or None) for words in unhandled]
+    unhandled_replies = interrupts.list_replies(run)
+    requests = [
+        ChatRequest(words.text, author=words.person_name or None) for words in unhandled_replies
+    ]
     journal.append_events(
         run.conversation_id, [ConversationEvent(timestamp, words) for words in requests]
     )
-    interrupts.mark_handled(words.pk for words in unhandled)
+    interrupts.mark_handled(words.pk for words in unhandled_replies)
 
 
 def _stop_idle(run: Run, decider: Decider) -> None:

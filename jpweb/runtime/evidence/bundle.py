@@ -255,8 +255,9 @@ def _describe_hidden_entries(ledger_slice: LedgerSlice) -> OmittedContent:
         "other entries of the ledger",
         sum(hidden_counts),
         f"{hidden_counts.of_other_conversations} of other conversations; "
-        f"{hidden_counts.of_no_conversation} of no single conversation, such as roles, trust, settings, sign-ins, searches and exports of "
-        f"several; {hidden_counts.purged} purged. The proof has their hashes alone.",
+        f"{hidden_counts.of_no_conversation} of no single conversation, such as roles, trust, "
+        f"settings, sign-ins, searches and exports of several; "
+        f"{hidden_counts.purged} purged. The proof has their hashes alone.",
     )
 
 

@@ -135,9 +135,11 @@ def load_first_lines(keys: Collection[EventKey]) -> Mapping[EventKey, str]:
     conversation_ids = {conversation_id for conversation_id, _ in keys}
     rows_by_event = _load_suspicions(conversation_ids, anchors)
     rows = JournalEntry.objects.filter(conversation_id__in=conversation_ids, anchor__in=anchors)
-    short = rows.alias(size=Length("text")).filter(size__lte=MAX_READ_CHARS)
+    short_rows = rows.alias(size=Length("text")).filter(size__lte=MAX_READ_CHARS)
     lines = dict.fromkeys(rows.values_list("conversation_id", "anchor"), "")
-    for conversation_id, anchor, text in short.values_list("conversation_id", "anchor", "text"):
+    for conversation_id, anchor, text in short_rows.values_list(
+        "conversation_id", "anchor", "text"
+    ):
         event_masks = Masks(rows_by_event.get((conversation_id, anchor), ()))
         element = event_masks.read_element(anchor, text)
         lines[conversation_id, anchor] = _find_first_line(element)

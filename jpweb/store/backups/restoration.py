@@ -83,8 +83,8 @@ def _check_older_target(*, replace: bool) -> None:
     Raises DatabaseUnavailable, DatabaseNotEmpty and DatabaseInUse.
     """
     with bootstrap.translate_errors():
-        applied = schemas.read_migrations(connection)
-        if not applied or applied >= set(schemas.list_migrations()):
+        applied_migrations = schemas.read_migrations(connection)
+        if not applied_migrations or applied_migrations >= set(schemas.list_migrations()):
             return
         if not replace:
             raise DatabaseNotEmpty(
@@ -171,5 +171,5 @@ def _scratch_database(path: Path) -> Iterator[BaseDatabaseWrapper]:
         del connections.settings[_SCRATCH_ALIAS]
 
 
-def _ignore_progress(_done: int, _total: int) -> None:
+def _ignore_progress(_done_count: int, _total_count: int) -> None:
     """Ignore progress."""

@@ -26,5 +26,5 @@ def get_newest_migration() -> str:
 
 def read_migrations(connection: BaseDatabaseWrapper) -> set[str]:
     """Return the names of the store's migrations that are applied to a database."""
-    applied = MigrationRecorder(connection).applied_migrations()
-    return {name for app, name in applied if app == _APP_LABEL}
+    applied_migrations = MigrationRecorder(connection).applied_migrations()
+    return {name for app, name in applied_migrations if app == _APP_LABEL}

@@ -86,14 +86,15 @@ def _open_snapshot() -> Iterator[BaseDatabaseWrapper]:
 
 
 def _check_schema(source: BaseDatabaseWrapper) -> None:
-    applied, own_migrations = schemas.read_migrations(source), set(schemas.list_migrations())
-    if not applied:
+    applied_migrations = schemas.read_migrations(source)
+    own_migrations = set(schemas.list_migrations())
+    if not applied_migrations:
         raise DatabaseUnavailable(
             "There is nothing to back up: the database holds no tables of jpweb."
         )
-    if applied - own_migrations:
+    if applied_migrations - own_migrations:
         raise SchemaMismatch("The database is of a newer jpweb. Install that, then back it up.")
-    if own_migrations - applied:
+    if own_migrations - applied_migrations:
         raise SchemaMismatch(
             "The database is of an older jpweb. Back it up with that one, or start this one "
             "once, which brings the database up to date."

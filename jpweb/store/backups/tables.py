@@ -100,16 +100,16 @@ def read_rows(connection: BaseDatabaseWrapper, model: type[models.Model]) -> Ite
     statement = (
         f"SELECT {columns} FROM {quote(table.name)} WHERE id > %s ORDER BY id LIMIT {_BATCH_ROWS}"  # noqa: S608  our own names
     )
-    last = -1
+    last_key = -1
     with connection.cursor() as cursor:
         while True:
-            cursor.execute(statement, [last])
+            cursor.execute(statement, [last_key])
             rows = cursor.fetchall()
             for key, *row in rows:
                 for index, value in indexed_values:
                     row[index] = value
                 yield [_encode_value(value) for value in row]
-                last = key
+                last_key = key
             if len(rows) < _BATCH_ROWS:
                 return
 
@@ -129,9 +129,9 @@ def write_rows(
     columns = ", ".join(map(quote, table.columns))
     marks = ", ".join(["%s"] * len(table.columns))
     statement = f"INSERT INTO {quote(table.name)} ({columns}) VALUES ({marks})"  # noqa: S608  names of the database itself
-    remaining = iter(rows)
+    remaining_rows = iter(rows)
     with connection.cursor() as cursor:
-        while batch := list(islice(remaining, _BATCH_ROWS)):
+        while batch := list(islice(remaining_rows, _BATCH_ROWS)):
             cursor.executemany(statement, batch)
             progress(len(batch))
 

@@ -82,7 +82,7 @@ def list_longest_waiting(person_id: int) -> list[Inquiry | Approval]:
         MAX_SECTION_ROWS,
         is_backward=False,
     ).ranked_keys
-    ranks = [divmod(ranked.key.rank, 2) for ranked in ranked_keys]
+    ranks = [divmod(ranked_key.key.rank, 2) for ranked_key in ranked_keys]
     questions = queue.load_questions([key for key, prompt in ranks if not prompt])
     approvals = queue.load_approvals([key for key, prompt in ranks if prompt])
     rows = ((approvals if prompt else questions).get(key) for key, prompt in ranks)
@@ -98,15 +98,15 @@ def _list_recent(workspace_ids: Sequence[int]) -> list[int]:
         RECENT_CONVERSATIONS,
         is_backward=False,
     )
-    return [ranked.conversation_id for ranked in page.ranked_keys]
+    return [ranked_key.conversation_id for ranked_key in page.ranked_keys]
 
 
 def _list_runs(conversation_ids: Sequence[int]) -> list[Run]:
     """Return the newest runs of conversations that are active or failed recently; newest first."""
-    last = Run.objects.filter(conversation_id=OuterRef("conversation_id")).order_by("-id")
+    last_runs = Run.objects.filter(conversation_id=OuterRef("conversation_id")).order_by("-id")
     runs = Run.objects.filter(
         conversation_id__in=conversation_ids,
-        pk=Subquery(last.values("pk")[:1]),
+        pk=Subquery(last_runs.values("pk")[:1]),
         state__in=(*_ACTIVE_STATES, *_FAILED_STATES),
     ).exclude(ended_at__lt=clock.now() - FAILED_RUN_AGE)
     return list(
@@ -117,9 +117,9 @@ def _list_runs(conversation_ids: Sequence[int]) -> list[Run]:
 def _list_unread(person_id: int, workspace_ids: Sequence[int]) -> list[int]:
     """Return the conversations that grew since the person read them, newest first."""
     newest_marks = ReadMark.objects.filter(person_id=person_id).order_by("-at")[:READ_CONVERSATIONS]
-    unread = ReadMark.objects.filter(
+    unread_marks = ReadMark.objects.filter(
         pk__in=list(newest_marks.values_list("pk", flat=True)),
         conversation__entry_count__gt=F("entry_count"),
     ).filter(conversation__workspace_id__in=workspace_ids)
-    newest = unread.order_by("-conversation__last_activity", "-conversation_id")
-    return list(newest.values_list("conversation_id", flat=True)[:MAX_SECTION_ROWS])
+    sorted_marks = unread_marks.order_by("-conversation__last_activity", "-conversation_id")
+    return list(sorted_marks.values_list("conversation_id", flat=True)[:MAX_SECTION_ROWS])

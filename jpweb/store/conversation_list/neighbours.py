@@ -51,7 +51,7 @@ def _find_unpinned(
     ranges = orderings.build_ranges(filters)
     limit = 1 + len(pinned_ids)
     page = find_nearest(ranges, workspace_ids, cursor, limit, is_backward=is_backward)
-    keys = [ranked.conversation_id for ranked in page.ranked_keys]
+    keys = [ranked_key.conversation_id for ranked_key in page.ranked_keys]
     return next((key for key in keys if key not in pinned_ids), None)
 
 

@@ -89,12 +89,12 @@ def get_page(person_id: int, filters: ListFilters) -> ConversationPage:
     )
     pinned_ids = list_top(workspace_ids, filters)
     if after_cursor is not None:
-        range_page, unpinned = _find_unpinned(
+        range_page, unpinned_keys = _find_unpinned(
             workspace_ids, filters, after_cursor, pinned_ids, is_backward=True
         )
-        has_more = len(unpinned) > PAGE_ROWS
+        has_more = len(unpinned_keys) > PAGE_ROWS
         if has_more or range_page.horizon is not None:
-            rows = sorted(unpinned[:PAGE_ROWS], reverse=filters.sort != Sort.WAITING)
+            rows = sorted(unpinned_keys[:PAGE_ROWS], reverse=filters.sort != Sort.WAITING)
             page_rows = _build_page(person_id, filters, rows, has_newer=True, has_older=True)
             return (
                 page_rows
@@ -102,15 +102,15 @@ def get_page(person_id: int, filters: ListFilters) -> ConversationPage:
                 else replace(page_rows, newer=str(range_page.horizon), is_truncated=True)
             )
         before_cursor = None
-    range_page, unpinned = _find_unpinned(
+    range_page, unpinned_keys = _find_unpinned(
         workspace_ids, filters, before_cursor, pinned_ids, is_backward=False
     )
-    has_more = len(unpinned) > PAGE_ROWS
+    has_more = len(unpinned_keys) > PAGE_ROWS
     first_ids = filter_top(pinned_ids, filters) if before_cursor is None else []
     page_rows = _build_page(
         person_id,
         filters,
-        unpinned[:PAGE_ROWS],
+        unpinned_keys[:PAGE_ROWS],
         has_newer=before_cursor is not None,
         has_older=has_more,
         first_ids=first_ids,
@@ -143,7 +143,7 @@ def list_pinned(
         limit,
         is_backward=False,
     )
-    return [ranked.conversation_id for ranked in page_range.ranked_keys]
+    return [ranked_key.conversation_id for ranked_key in page_range.ranked_keys]
 
 
 def load_rows(person_id: int, conversation_ids: Sequence[int]) -> list[ConversationRow]:
@@ -185,12 +185,12 @@ def _find_unpinned(
     range_page = find_nearest(
         orderings.build_ranges(filters), workspace_ids, cursor, limit, is_backward=is_backward
     )
-    unpinned = [
-        (ranked.key, ranked.conversation_id)
-        for ranked in range_page.ranked_keys
-        if ranked.conversation_id not in pinned_ids
+    unpinned_keys = [
+        (ranked_key.key, ranked_key.conversation_id)
+        for ranked_key in range_page.ranked_keys
+        if ranked_key.conversation_id not in pinned_ids
     ]
-    return range_page, unpinned
+    return range_page, unpinned_keys
 
 
 def list_top(workspace_ids: Sequence[int], filters: ListFilters) -> list[int]:
@@ -213,16 +213,16 @@ def filter_top(pinned_ids: Sequence[int], filters: ListFilters) -> list[int]:
 def _build_page(
     person_id: int,
     filters: ListFilters,
-    unpinned: Sequence[tuple[Cursor, int]],
+    unpinned_keys: Sequence[tuple[Cursor, int]],
     *,
     has_newer: bool,
     has_older: bool,
     first_ids: Sequence[int] = (),
 ) -> ConversationPage:
-    rows = load_rows(person_id, [*first_ids, *(key for _, key in unpinned)])
+    rows = load_rows(person_id, [*first_ids, *(key for _, key in unpinned_keys)])
     edges = (
-        (str(unpinned[0][0]), str(unpinned[-1][0]))
-        if unpinned
+        (str(unpinned_keys[0][0]), str(unpinned_keys[-1][0]))
+        if unpinned_keys
         else (filters.before or filters.after,) * 2
     )
     return ConversationPage(

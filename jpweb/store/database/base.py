@@ -26,8 +26,8 @@ class CachingCursor(SQLiteCursorWrapper):
         """Return the statement with SQLite's placeholders."""
         if param_names is None and len(query) <= _MAX_CACHED_CHARS:
             return _convert_positional(query)
-        converted: str = super().convert_query(query, param_names=param_names)
-        return converted
+        converted_query: str = super().convert_query(query, param_names=param_names)
+        return converted_query
 
 
 class DatabaseWrapper(SQLiteDatabaseWrapper):
@@ -41,5 +41,5 @@ class DatabaseWrapper(SQLiteDatabaseWrapper):
 
 @lru_cache(_MAX_CACHED_STATEMENTS)
 def _convert_positional(query: str) -> str:
-    converted: str = FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
-    return converted
+    converted_query: str = FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
+    return converted_query

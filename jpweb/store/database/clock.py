@@ -66,13 +66,13 @@ def measure_offset(cursor: CursorWrapper) -> None:
     cursor.execute("SELECT clock_timestamp()")
     ((database_time,),) = cursor.fetchall()
     received_at = read_boot_clock()
-    earliest, latest = (
+    earliest_offset, latest_offset = (
         database_time - timedelta(seconds=received_at),
         database_time - timedelta(seconds=sent_at),
     )
     origin = _offset.origin
-    if origin is None or not earliest <= origin <= latest:
-        _offset.origin = earliest + (latest - earliest) / 2
+    if origin is None or not earliest_offset <= origin <= latest_offset:
+        _offset.origin = earliest_offset + (latest_offset - earliest_offset) / 2
     _offset.machine_origin = datetime.now(UTC) - timedelta(seconds=received_at)
     _offset.due_at = received_at + MEASURE_INTERVAL_SECONDS
 

@@ -98,11 +98,11 @@ def _step_with_deadline(
     try:
         awaited_state = next(gen)
         while True:
-            ready = yield awaited_state
-            if not ready and monotonic() > deadline:
+            ready_state = yield awaited_state
+            if not ready_state and monotonic() > deadline:
                 pgconn.finish()
                 raise OperationalError(f"the server has not replied for {seconds:g} seconds")
-            awaited_state = gen.send(ready)
+            awaited_state = gen.send(ready_state)
     except StopIteration as stop:
         value: T = stop.value
         return value

@@ -36,17 +36,24 @@ class DecisionMatch(NamedTuple):
 
     def __and__(self, other: DecisionMatch) -> DecisionMatch:
         """Return the conditions that let through what both do."""
-        return DecisionMatch(*(first & second for first, second in zip(self, other, strict=True)))
+        return DecisionMatch(
+            *(
+                own_condition & other_condition
+                for own_condition, other_condition in zip(self, other, strict=True)
+            )
+        )
 
 
-def match_filters(audited: QuerySet[Membership], filters: DecisionFilters) -> DecisionMatch:
+def match_filters(
+    audited_memberships: QuerySet[Membership], filters: DecisionFilters
+) -> DecisionMatch:
     """Return the conditions of the id, the tool, the words and the kind of decider."""
     if any("\x00" in text for text in (filters.identifier, *_list_texts(filters))):
-        nothing = Q(pk__in=[])  # no row contains NUL, and PostgreSQL refuses it
-        return DecisionMatch(nothing, nothing, nothing)
+        no_rows = Q(pk__in=[])  # no row contains NUL, and PostgreSQL refuses it
+        return DecisionMatch(no_rows, no_rows, no_rows)
     match = DecisionMatch(Q(), Q(), Q())
     if filters.identifier:
-        match &= _match_identifier(audited, filters.identifier)
+        match &= _match_identifier(audited_memberships, filters.identifier)
     if filters.tool:
         match &= _match_tool(filters.tool)
     if filters.words:
@@ -65,13 +72,15 @@ def _list_texts(filters: DecisionFilters) -> tuple[str, ...]:
     return filters.tool, filters.words, filters.decided
 
 
-def _match_identifier(audited: QuerySet[Membership], identifier: str) -> DecisionMatch:
+def _match_identifier(audited_memberships: QuerySet[Membership], identifier: str) -> DecisionMatch:
     """Return the conditions of an id.
 
     Entries have no ids: those of the newest questions that match are let through.
     """
     inquiries = build_inquiry_match(identifier)
-    is_audited = Exists(audited.filter(workspace__conversations=OuterRef("conversation_id")))
+    is_audited = Exists(
+        audited_memberships.filter(workspace__conversations=OuterRef("conversation_id"))
+    )
     rows = Inquiry.objects.filter(is_audited, inquiries).order_by("-pk")
     places = list(rows.values_list("pk", "anchor")[: _MAX_MATCHED_QUESTIONS + 1])
     if len(places) <= _MAX_MATCHED_QUESTIONS:

@@ -185,10 +185,10 @@ def count_entry(conversation: Conversation, category: str) -> None:
     conversation.derived_version, conversation.needs_indexing = DERIVED_VERSION, True
 
 
-def count_equal_turns(existing: Sequence[Turn], derived_turns: Sequence[TurnColumns]) -> int:
+def count_equal_turns(existing_turns: Sequence[Turn], derived_turns: Sequence[TurnColumns]) -> int:
     """Return the number of equal turns, from the first."""
     equal_count = 0
-    for row, columns in zip(existing, derived_turns, strict=False):
+    for row, columns in zip(existing_turns, derived_turns, strict=False):
         if (row.position, row.title) != tuple(columns):
             break
         equal_count += 1

@@ -81,11 +81,11 @@ def find_workspace_ids(conversation_ids: list[int]) -> dict[int, int]:
 
 def can_audit_all(person_id: int, conversation_ids: list[int]) -> bool:
     """Tell whether a person may still audit every workspace of these conversations."""
-    needed = set(find_workspace_ids(conversation_ids).values())
-    audited = Membership.objects.filter(
+    needed_ids = set(find_workspace_ids(conversation_ids).values())
+    audited_memberships = Membership.objects.filter(
         person_id=person_id, role__in=Role.list_including(Role.AUDITOR)
     )
-    return needed <= set(audited.values_list("workspace_id", flat=True))
+    return needed_ids <= set(audited_memberships.values_list("workspace_id", flat=True))
 
 
 def describe_conversation(conversation: Conversation) -> bytes:
@@ -140,7 +140,7 @@ def export_redactions(conversation: Conversation) -> Iterator[bytes]:
 def list_omitted_content(conversation_ids: list[int]) -> list[OmittedContent]:
     """Return what no bundle holds of these conversations: not on record, or beside it."""
     secrets = Inquiry.objects.filter(conversation_id__in=conversation_ids, state="redacted")
-    withheld = Approval.objects.filter(
+    withheld_approvals = Approval.objects.filter(
         conversation_id__in=conversation_ids,
         kind=ApprovalKind.DELIVER,
         state=ApprovalState.DECIDED,
@@ -152,7 +152,9 @@ def list_omitted_content(conversation_ids: list[int]) -> list[OmittedContent]:
             secrets.count(),
             "A secret goes to the tool that asked, and is not stored.",
         ),
-        OmittedContent("withheld results", withheld.count(), "A withheld result is not stored."),
+        OmittedContent(
+            "withheld results", withheld_approvals.count(), "A withheld result is not stored."
+        ),
         OmittedContent(
             "suspected secrets in readable files",
             count_masked_places(conversation_ids).total(),
@@ -170,10 +172,10 @@ def list_omitted_content(conversation_ids: list[int]) -> list[OmittedContent]:
 
 def count_masked_places(conversation_ids: list[int]) -> Counter[int]:
     """Return how many masks each conversation has, which the events of a bundle do not have."""
-    masked = SuspectedSecret.objects.filter(
+    masked_rows = SuspectedSecret.objects.filter(
         conversation_id__in=conversation_ids, state=SuspectedSecretState.OPEN
     )
-    counts = masked.values("conversation_id").annotate(count=Count("pk"))
+    counts = masked_rows.values("conversation_id").annotate(count=Count("pk"))
     return Counter({row["conversation_id"]: row["count"] for row in counts})
 
 

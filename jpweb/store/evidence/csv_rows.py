@@ -34,5 +34,5 @@ def _begins_formula(text: str) -> bool:
 
     It may drop spaces, controls, a byte order mark and other zero-width characters.
     """
-    visible = (char for char in text if unicodedata.category(char)[0] not in "ZC")
-    return unicodedata.normalize("NFKC", next(visible, ""))[:1] in RISKY_SIGNS
+    visible_characters = (char for char in text if unicodedata.category(char)[0] not in "ZC")
+    return unicodedata.normalize("NFKC", next(visible_characters, ""))[:1] in RISKY_SIGNS

@@ -89,19 +89,19 @@ def import_into(
 
 
 def _find_workspace(name: str) -> Workspace:
-    matching = list(Workspace.objects.filter(name=db_text.clean_text(name))[:2])
-    if len(matching) != 1:
+    matching_rows = list(Workspace.objects.filter(name=db_text.clean_text(name))[:2])
+    if len(matching_rows) != 1:
         names = Workspace.objects.order_by("name").values_list("name", flat=True)[:20]
-        number = "Several workspaces have" if matching else "No workspace has"
+        number = "Several workspaces have" if matching_rows else "No workspace has"
         raise ImportRefused(f"{number} the name “{name}”. The names are: {', '.join(names)}.")
-    return matching[0]
+    return matching_rows[0]
 
 
 def _describe_problems(report: Report) -> str:
     problem_list = "; ".join(map(str, report.problems[:_MAX_NAMED_PROBLEMS]))
     more_count = len(report.problems) - _MAX_NAMED_PROBLEMS
-    ending = f"; and {more_count} more" if more_count > 0 else ""
-    return f"The bundle does not verify: {problem_list}{ending}."
+    rest_text = f"; and {more_count} more" if more_count > 0 else ""
+    return f"The bundle does not verify: {problem_list}{rest_text}."
 
 
 @transaction.atomic

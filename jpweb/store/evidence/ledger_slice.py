@@ -60,8 +60,8 @@ class LedgerSlice:
         """Yield the entries in full, one a line, in the order of the chain."""
         self._sequences.clear()
         self._redacted_places.clear()
-        last = 0
-        while batch := self._read_batch(last):
+        last_sequence = 0
+        while batch := self._read_batch(last_sequence):
             lines = []
             for sequence, text, text_hash in batch:
                 self._sequences.append(sequence)
@@ -71,18 +71,18 @@ class LedgerSlice:
                 line = {"sequence": sequence, "text": text, "text_hash": text_hash}
                 lines.append(ledger_verifier.encode_canonical(line) + "\n")
             yield "".join(lines).encode("utf-8", "surrogatepass")
-            last = batch[-1][0]
+            last_sequence = batch[-1][0]
 
     def count_hidden_entries(self) -> HiddenEntries:
         """Return the numbers of the entries that ``write_entries`` left out."""
         rows = LedgerEntry.objects.filter(
             conversation_id=None, sequence__lte=self.head.sequence
         ).aggregate(all=Count("id"), purged=Count("id", filter=Q(text="")))
-        without_conversation, purged = rows["all"], rows["purged"]
+        orphan_count, purged_count = rows["all"], rows["purged"]
         return HiddenEntries(
-            self.head.sequence - self.entry_count - without_conversation,
-            without_conversation - purged,
-            purged,
+            self.head.sequence - self.entry_count - orphan_count,
+            orphan_count - purged_count,
+            purged_count,
         )
 
     def write_proof(self) -> Iterator[bytes]:
@@ -92,10 +92,10 @@ class LedgerSlice:
 
     def check_no_redaction(self) -> None:
         """Raise ExportBroken where an event was redacted since the head was signed."""
-        later = LedgerEntry.objects.filter(
+        later_entries = LedgerEntry.objects.filter(
             conversation_id__in=self._conversation_ids, act__startswith=REDACTION_ACT
         ).exclude(sequence__lte=self.head.sequence)
-        if later.exists():
+        if later_entries.exists():
             raise ExportBroken("An event was redacted while it was downloaded.")
 
     def _read_batch(self, after: int) -> list[tuple[int, str, str]]:

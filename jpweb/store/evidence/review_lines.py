@@ -90,8 +90,8 @@ def _read_ledger(
 
 
 def _describe_review(row: Review, *, is_complete: bool) -> dict[str, Any]:
-    withheld = "" if is_complete and row.nonce else "redacted" if is_complete else "blind"
-    is_shown = withheld != "blind"
+    withheld_reason = "" if is_complete and row.nonce else "redacted" if is_complete else "blind"
+    is_shown = withheld_reason != "blind"
     return {
         "event": row.anchor,
         "round": row.round,
@@ -100,7 +100,7 @@ def _describe_review(row: Review, *, is_complete: bool) -> dict[str, Any]:
         "content_hash": row.content_hash,
         "reviewer": row.reviewer_name,
         "reviewed_at": format_time(row.reviewed_at),
-        "withheld": withheld,
+        "withheld": withheld_reason,
         "verdict": str(row.verdict) if is_shown else "",
         # A marker of a redaction may have made it longer than a note can be.
         "note": row.note[: reviews.MAX_NOTE_CHARS] if is_shown else "",
@@ -110,13 +110,13 @@ def _describe_review(row: Review, *, is_complete: bool) -> dict[str, Any]:
 
 def insert_reviews(conversation: Conversation, lines: list[ReviewLine]) -> None:
     """Insert the reviews of an imported conversation, and the state of each of its subjects."""
-    present = subjects.load_conversation(conversation)
-    present_hash = subjects.hash_content(present)
+    present_subject = subjects.load_conversation(conversation)
+    present_hash = subjects.hash_content(present_subject)
     rows = []
     for line in lines:
         version = line.content_hash
         if not line.event and line.content_hash == present_hash:
-            version = present.version
+            version = present_subject.version
         if not line.verdict:
             version = f"{_UNKNOWN_VERSION}{line.content_hash}"[:64]
         row = Review(
@@ -135,10 +135,12 @@ def insert_reviews(conversation: Conversation, lines: list[ReviewLine]) -> None:
         )
         rows.append(row)
     Review.objects.bulk_create(rows, _BATCH_ROWS)
-    _insert_tasks(conversation, rows, present)
+    _insert_tasks(conversation, rows, present_subject)
 
 
-def _insert_tasks(conversation: Conversation, rows: list[Review], present: ReviewSubject) -> None:
+def _insert_tasks(
+    conversation: Conversation, rows: list[Review], present_subject: ReviewSubject
+) -> None:
     """Insert the state of the reviews of each question, and of the conversation."""
     rows_by_anchor: dict[str, list[Review]] = {}
     for row in rows:
@@ -147,7 +149,7 @@ def _insert_tasks(conversation: Conversation, rows: list[Review], present: Revie
     inquiries = {row.anchor: row for row in conversation.inquiries.all()}
     tasks = []
     for anchor, subject_rows in rows_by_anchor.items():
-        subject = present
+        subject = present_subject
         if anchor:
             if anchor not in inquiries:
                 continue

@@ -101,14 +101,14 @@ def claim_approval(approval: Approval, person: Person) -> bool:
 
 def _claim(kind: _ClaimKind, row: Inquiry | Approval, person: Person) -> bool:
     """Claim an open row; of two people who claim at once, one inserts the claim."""
-    now = clock.now()
+    current_time = clock.now()
     claims = kind.model.objects.filter(**{kind.field: row})
     claims.filter(until__lte=Now()).delete()
     try:
         with transaction.atomic():
-            until = now + timedelta(seconds=CLAIM_SECONDS)
+            until = current_time + timedelta(seconds=CLAIM_SECONDS)
             kind.model.objects.create(
-                **{kind.field: row}, person=person, claimed_at=now, until=until
+                **{kind.field: row}, person=person, claimed_at=current_time, until=until
             )
             record_act(
                 kind.claimed, Actor.from_person(person), _make_place(kind, row),
@@ -138,11 +138,11 @@ def release_all(person: Person, actor: Actor | None = None) -> None:
     """
     details = {"person": person.display_name} if actor else {}
     for kind in (_QUESTIONS, _APPROVALS):
-        current = kind.model.objects.filter(person=person, until__gt=Now())
-        for claim in current.select_related(kind.field):
+        current_claims = kind.model.objects.filter(person=person, until__gt=Now())
+        for claim in current_claims.select_related(kind.field):
             place = _make_place(kind, getattr(claim, kind.field))
             record_act(kind.released, actor or Actor.from_person(person), place, **details)
-        current.update(until=Now())
+        current_claims.update(until=Now())
 
 
 def delete_ended() -> set[int]:
@@ -173,8 +173,10 @@ def _find_ended(kind: _ClaimKind) -> QuerySet[Any, Any]:
             f"{kind.field}__run__state__in": UNFINISHED_STATES,
         }
     )
-    current: QuerySet[Any] = kind.model.objects.filter(is_open, Exists(responders), until__gt=Now())
-    ended_claims = kind.model.objects.exclude(pk__in=current.values("pk"))
+    current_claims: QuerySet[Any] = kind.model.objects.filter(
+        is_open, Exists(responders), until__gt=Now()
+    )
+    ended_claims = kind.model.objects.exclude(pk__in=current_claims.values("pk"))
     return ended_claims.values_list("pk", f"{kind.field}__workspace_id")
 
 

@@ -9,11 +9,13 @@ from jpweb.stream.inquiry import UNDECIDED_REASONS
 
 def list_undecided(person_id: int, limit: int = 20) -> list[Inquiry]:
     """Return the newest questions that this person could have answered and nobody decided."""
-    undecided = list_answerable(person_id).filter(run__isnull=False, reason__in=UNDECIDED_REASONS)
-    return list(undecided.order_by("-settled_at", "-id")[:limit])
+    undecided_rows = list_answerable(person_id).filter(
+        run__isnull=False, reason__in=UNDECIDED_REASONS
+    )
+    return list(undecided_rows.order_by("-settled_at", "-id")[:limit])
 
 
 def list_decided_by(person_id: int, limit: int = 20) -> list[Inquiry]:
     """Return the newest questions that this person answered or declined."""
-    decided = list_answerable(person_id).filter(decider_id=person_id)
-    return list(decided.order_by("-settled_at", "-id")[:limit])
+    decided_rows = list_answerable(person_id).filter(decider_id=person_id)
+    return list(decided_rows.order_by("-settled_at", "-id")[:limit])

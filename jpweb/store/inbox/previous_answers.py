@@ -47,12 +47,12 @@ def attach_previous(rows: Iterable[Inquiry | Approval]) -> None:
         {row.same_question_key for row in questions if row.same_question_key}
     )
     for row in questions:
-        previous = [
+        previous_answers = [
             answer
             for answer in answers_by_key.get(row.same_question_key, [])
             if answer.pk != row.pk
         ]
-        row.previous_answers = previous[:MAX_SHOWN]
+        row.previous_answers = previous_answers[:MAX_SHOWN]
 
 
 def _find_newest_by_key(question_keys: set[str]) -> dict[str, list[PreviousAnswer]]:
@@ -72,16 +72,16 @@ def _load_rows(question_keys: list[str]) -> list[Any]:
 def _find_newest_ids(question_keys: list[str]) -> QuerySet[Any, Any]:
     """Return the ids of the newest settled questions of each key."""
     rank = Window(RowNumber(), partition_by="same_question_key", order_by=_NEWEST_FIRST)
-    settled = Inquiry.objects.filter(
+    settled_rows = Inquiry.objects.filter(
         _SETTLED_BY_PEOPLE, same_question_key__in=question_keys
     ).annotate(place=rank)
     # One more than is shown, since the question itself may be among them.
-    return settled.filter(place__lte=MAX_SHOWN + 1).values_list("pk")
+    return settled_rows.filter(place__lte=MAX_SHOWN + 1).values_list("pk")
 
 
 def _select_columns(rows: QuerySet[Inquiry]) -> QuerySet[Inquiry, Any]:
-    ordered = rows.order_by(*_NEWEST_FIRST)
-    return ordered.values_list(
+    ordered_rows = rows.order_by(*_NEWEST_FIRST)
+    return ordered_rows.values_list(
         "same_question_key", *PreviousAnswer._fields[:-1], "conversation__title"
     )
 

@@ -60,19 +60,19 @@ class PendingQueue:
     def merge(cls, queues: Iterable[PendingQueue]) -> PendingQueue:
         """Return several queues merged into one, cut to the size of one."""
         all_queues = list(queues)
-        oldest = sorted(row for queue in all_queues for row in queue.oldest)[:MAX_INBOX_CARDS]
-        newest = max((queue.newest for queue in all_queues if queue.newest), default=None)
-        return cls(sum(queue.count for queue in all_queues), tuple(oldest), newest)
+        oldest_items = sorted(row for queue in all_queues for row in queue.oldest)[:MAX_INBOX_CARDS]
+        newest_item = max((queue.newest for queue in all_queues if queue.newest), default=None)
+        return cls(sum(queue.count for queue in all_queues), tuple(oldest_items), newest_item)
 
     def exclude_questions(self, keys: Collection[int]) -> PendingQueue:
         """Return the queue without these questions, all of which are in it."""
         if not keys:
             return self
-        oldest = tuple(row for row in self.oldest if row.is_approval or row.key not in keys)
-        newest = self.newest
-        if newest is not None and not newest.is_approval and newest.key in keys:
-            newest = oldest[-1] if oldest else None
-        return PendingQueue(max(self.count - len(keys), 0), oldest, newest)
+        oldest_items = tuple(row for row in self.oldest if row.is_approval or row.key not in keys)
+        newest_item = self.newest
+        if newest_item is not None and not newest_item.is_approval and newest_item.key in keys:
+            newest_item = oldest_items[-1] if oldest_items else None
+        return PendingQueue(max(self.count - len(keys), 0), oldest_items, newest_item)
 
     @property
     def is_complete(self) -> bool:
@@ -173,13 +173,13 @@ def get_conversation_marks(keys: Collection[int]) -> dict[int, tuple[Any, ...]]:
     """Return the columns that differ once a conversation has changed."""
     marks: dict[int, tuple[Any, ...]] = {}
     run_columns = ("run", "state", "resume_count")
-    newest = Run.objects.filter(conversation_id=OuterRef("pk")).order_by("-id")
+    newest_runs = Run.objects.filter(conversation_id=OuterRef("pk")).order_by("-id")
     approval_marks = build_approval_marks(conversation=OuterRef("pk"))
     for part in _split_keys(keys):
         rows = Conversation.objects.filter(pk__in=part).annotate(
-            run=Subquery(newest.values("pk")[:1]),
-            state=Subquery(newest.values("state")[:1]),
-            resume_count=Subquery(newest.values("resume_count")[:1]),
+            run=Subquery(newest_runs.values("pk")[:1]),
+            state=Subquery(newest_runs.values("state")[:1]),
+            resume_count=Subquery(newest_runs.values("resume_count")[:1]),
             **approval_marks,
         )
         columns = ("entry_count", "revision", "archived", "removed_at", "expires_at")
@@ -270,7 +270,7 @@ def _load_queues(scope_column: str, keys: Collection[int]) -> dict[int, PendingQ
 
 def _queue_ends(scope_column: str, is_approval: bool, keys: list[int]) -> QuerySet[Any, Any]:
     """Return the oldest rows of each queue and the newest, counted."""
-    ranked = (
+    ranked_rows = (
         _filter_open(scope_column, is_approval, keys)
         .order_by()
         .annotate(
@@ -278,9 +278,11 @@ def _queue_ends(scope_column: str, is_approval: bool, keys: list[int]) -> QueryS
             count=Window(Count("pk"), partition_by=scope_column),
         )
     )
-    ends: QuerySet[Any, Any] = ranked.filter(Q(nth__lte=MAX_INBOX_CARDS) | Q(nth=F("count")))
+    end_rows: QuerySet[Any, Any] = ranked_rows.filter(
+        Q(nth__lte=MAX_INBOX_CARDS) | Q(nth=F("count"))
+    )
     columns = ("asked_at", "pk", "workspace_id", "conversation_id")
-    return ends.values_list(scope_column, "nth", "count", *columns)
+    return end_rows.values_list(scope_column, "nth", "count", *columns)
 
 
 #: The ORM takes 2 ms longer for each of these, for each update of an inbox.

@@ -91,15 +91,15 @@ def save_receipts(receipts: Mapping[ReceiptKey, ReceiptTimes]) -> list[ReceiptKe
     """
     for _ in range(2):
         adapt = bulk.get_time_adapter()
-        allowed = sorted(_filter_allowed(receipts))
-        rows = [(*key, *map(adapt, receipts[key].get_columns())) for key in allowed]
+        allowed_receipts = sorted(_filter_allowed(receipts))
+        rows = [(*key, *map(adapt, receipts[key].get_columns())) for key in allowed_receipts]
         try:
             with transaction.atomic(), connection.cursor() as cursor:
                 if rows:
                     cursor.executemany(_UPSERT_RECEIPT, rows)
         except IntegrityError:
             continue  # a question was deleted between the two queries
-        return allowed
+        return allowed_receipts
     return []
 
 

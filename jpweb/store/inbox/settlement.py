@@ -192,10 +192,10 @@ def _record_settlement(
 def _get_newest(conversation_id: int, inquiry_id: str) -> Inquiry:
     """Return the newest row of an inquiry id, in any state. Raises UnknownInquiry."""
     same_id_rows = Inquiry.objects.filter(conversation_id=conversation_id, inquiry_id=inquiry_id)
-    newest = same_id_rows.order_by("-position").select_related("decider").first()
-    if newest is None:
+    newest_row = same_id_rows.order_by("-position").select_related("decider").first()
+    if newest_row is None:
         raise UnknownInquiry(f"No question has the id {inquiry_id}.")
-    return newest
+    return newest_row
 
 
 def _same_question_key(row: Inquiry, workspace_id: int) -> str:

@@ -64,13 +64,15 @@ def find_end(choice: str, zone_name: str) -> datetime | None:
 
     An unknown time zone counts as UTC.
     """
-    now = clock.now()
+    current_time = clock.now()
     if choice in SNOOZE_TIMES:
-        return now + SNOOZE_TIMES[choice]
+        return current_time + SNOOZE_TIMES[choice]
     if choice != "tomorrow":
         return None
     zone = ZoneInfo(zone_name) if zone_name in available_timezones() else UTC
-    morning = now.astimezone(zone).replace(hour=MORNING_HOUR, minute=0, second=0, microsecond=0)
+    morning = current_time.astimezone(zone).replace(
+        hour=MORNING_HOUR, minute=0, second=0, microsecond=0
+    )
     return morning + timedelta(days=1)
 
 

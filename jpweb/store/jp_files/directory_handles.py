@@ -138,9 +138,9 @@ class Directory:
         no hard link: that might be another's file.
         """
         with self._checking_name(name):
-            existing = self.stat(name)
-            if existing is not None:
-                _require_regular(existing)
+            existing_status = self.stat(name)
+            if existing_status is not None:
+                _require_regular(existing_status)
             try:
                 descriptor = os.open(name, flags | _FILE_FLAGS, mode, dir_fd=self._descriptor)
             except OSError as error:
@@ -152,7 +152,7 @@ class Directory:
                 _require_regular(opened_status)
                 if flags & (os.O_WRONLY | os.O_RDWR) and opened_status.st_nlink > 1:
                     raise EntryRefused(errno.EMLINK, "it has a second name (hard link)")
-                if existing is None:
+                if existing_status is None:
                     data_folder.share_file(descriptor, mode)
             except OSError:
                 os.close(descriptor)

@@ -109,25 +109,29 @@ def append_external(
         reason = f"jp added more than {MAX_ADDED_ELEMENTS:,} events at once"
         raise _record_divergence(conversation, disk_conversation, reason)
     with transaction.atomic():
-        locked = journal.lock_conversation(conversation.pk)
-        is_running = _find_unfinished(locked.pk) is not None
+        locked_row = journal.lock_conversation(conversation.pk)
+        is_running = _find_unfinished(locked_row.pk) is not None
         if is_running and not holds_lock:
             return 0  # the run writes the files; the next pass after it compares again
         reason = "jp changed events that were run here"
         kept_elements: Sequence[Element] | None = None
-        journal_elements = journal.read_elements(locked.pk)
-        if _keeps_redacted(locked, journal_elements, disk_elements):
+        journal_elements = journal.read_elements(locked_row.pk)
+        if _keeps_redacted(locked_row, journal_elements, disk_elements):
             reason = "events were redacted here, and jpweb does not change them in the file"
         elif _are_equal(journal_elements, disk_elements):
             kept_elements = journal_elements
         elif not is_running:
             kept_elements = _find_rewritten(
-                locked, disk_conversation, journal_elements, disk_elements
+                locked_row, disk_conversation, journal_elements, disk_elements
             )
         if kept_elements is not None:
             is_rewritten = kept_elements is not journal_elements
             return _append_elements(
-                locked, disk_conversation, kept_elements, disk_elements, is_rewritten=is_rewritten
+                locked_row,
+                disk_conversation,
+                kept_elements,
+                disk_elements,
+                is_rewritten=is_rewritten,
             )
     raise _record_divergence(conversation, disk_conversation, reason)
 
@@ -142,8 +146,8 @@ def mark_removed(
     """
     if workspace_row.writing == WritePolicy.OFF:
         return 0
-    native = Conversation.objects.filter(workspace=workspace_row, origin=Origin.NATIVE)
-    rows = native.filter(removed_at=None).exclude(fingerprint="")
+    native_rows = Conversation.objects.filter(workspace=workspace_row, origin=Origin.NATIVE)
+    rows = native_rows.filter(removed_at=None).exclude(fingerprint="")
     present_ids = {folder.jp_id for folder in folders}
     missing_ids = [
         jp_id
@@ -247,10 +251,10 @@ def _find_rewritten(
     has_base_config = directory_handles.stat_path(base_config_path) is not None
     if has_base_config and elements and isinstance(elements[0].kind, ConfigDelta):
         elements = elements[1:]
-    sanitized = sanitize_stream(elements)
+    sanitized_stream = sanitize_stream(elements)
     candidates: list[Sequence[Element]] = [elements]
-    if all(change.action == "inserted" for change in sanitized.changes):
-        candidates.append(sanitized.elements)
+    if all(change.action == "inserted" for change in sanitized_stream.changes):
+        candidates.append(sanitized_stream.elements)
     for candidate in candidates:
         if len(candidate) <= len(disk_elements) and _are_equal(candidate, disk_elements):
             return candidate
@@ -258,7 +262,7 @@ def _find_rewritten(
 
 
 def _append_elements(
-    locked: Conversation,
+    locked_row: Conversation,
     disk_conversation: DiskConversation,
     kept_elements: Sequence[Element],
     disk_elements: list[Element],
@@ -267,36 +271,37 @@ def _append_elements(
 ) -> int:
     """Append what follows ``kept_elements`` on disk; where ``is_rewritten`` these are new too."""
     added_elements = disk_elements[len(kept_elements) :]
-    if _is_written(locked):
-        _set_metadata(locked, disk_conversation)
+    if _is_written(locked_row):
+        _set_metadata(locked_row, disk_conversation)
     if added_elements or is_rewritten:
-        _replace_rows(locked, [*kept_elements, *added_elements])
-        locked.last_activity = _find_last_time(added_elements) or locked.last_activity
+        _replace_rows(locked_row, [*kept_elements, *added_elements])
+        locked_row.last_activity = _find_last_time(added_elements) or locked_row.last_activity
     else:
-        derived_masks.mask_title(locked)
-    if len(disk_elements) >= len(kept_elements) or not locked.problem.startswith(SAVE_FAILURE):
-        locked.problem = ""
-    locked.fingerprint, locked.removed_at = _keep_unsaved(locked, disk_conversation), None
-    locked.save()
+        derived_masks.mask_title(locked_row)
+    if len(disk_elements) >= len(kept_elements) or not locked_row.problem.startswith(SAVE_FAILURE):
+        locked_row.problem = ""
+    locked_row.fingerprint = _keep_unsaved(locked_row, disk_conversation)
+    locked_row.removed_at = None
+    locked_row.save()
     return len(added_elements) or int(is_rewritten)
 
 
-def _set_metadata(locked: Conversation, disk_conversation: DiskConversation) -> None:
+def _set_metadata(locked_row: Conversation, disk_conversation: DiskConversation) -> None:
     """Set the metadata that jp or jpweb changed in the files, but for what they lack."""
-    unsaved_names, _ = split_unsaved(locked.fingerprint)
-    locked.archived = disk_conversation.is_archived or "archived" in unsaved_names
-    locked.needs_indexing = True
+    unsaved_names, _ = split_unsaved(locked_row.fingerprint)
+    locked_row.archived = disk_conversation.is_archived or "archived" in unsaved_names
+    locked_row.needs_indexing = True
     metadata = workspace.read_metadata(disk_conversation)
     if metadata.problem:
         return
     if "title" not in unsaved_names:
         title = db_text.clean_text(metadata.title)[: redacted_titles.MAX_TITLE_CHARS]
-        locked.title = redacted_titles.choose_title(locked, title)
+        locked_row.title = redacted_titles.choose_title(locked_row, title)
     if "labels" not in unsaved_names:
-        locked.labels = db_text.clean_json(metadata.labels)
+        locked_row.labels = db_text.clean_json(metadata.labels)
     if "pinned_at" not in unsaved_names:
-        locked.pinned_at = metadata.pinned_at
-    locked.expires_at = metadata.expires_at
+        locked_row.pinned_at = metadata.pinned_at
+    locked_row.expires_at = metadata.expires_at
 
 
 def _keep_unsaved(conversation: Conversation, disk_conversation: DiskConversation) -> str:
@@ -323,17 +328,17 @@ def _find_last_time(elements: Sequence[Element]) -> datetime | None:
     return next(filter(None, moments), None)
 
 
-def _replace_rows(locked: Conversation, elements: list[Element]) -> None:
+def _replace_rows(locked_row: Conversation, elements: list[Element]) -> None:
     """Write the rows that derive from these elements, and mask the title."""
     outline = build_outline(elements)
     stream_rows, inquiry_rows = derived_masks.mask_rows(
-        locked,
+        locked_row,
         from_stream.derive_stream_rows(elements, outline.anchors),
         from_stream.derive_inquiry_rows(outline),
     )
-    journal.set_counts(locked, stream_rows)
-    journal.replace_rows(locked, stream_rows)
-    inquiries.replace_rows(locked, inquiry_rows)
+    journal.set_counts(locked_row, stream_rows)
+    journal.replace_rows(locked_row, stream_rows)
+    inquiries.replace_rows(locked_row, inquiry_rows)
 
 
 def _record_unreadable(

@@ -191,11 +191,15 @@ def _lock_and_sign(paths: Sequence[Path], path: Path, descriptor: int) -> bool:
 
 def _await_former_unlink(path: Path, descriptor: int) -> None:
     """Wait for the unlink that a living former holder may be about to do."""
-    former = _parse_holder(descriptor).pid
-    if former is None or former == os.getpid():
+    former_pid = _parse_holder(descriptor).pid
+    if former_pid is None or former_pid == os.getpid():
         return
     deadline = time.monotonic() + _SETTLE_SECONDS
-    while _names_descriptor(path, descriptor) and _is_alive(former) and time.monotonic() < deadline:
+    while (
+        _names_descriptor(path, descriptor)
+        and _is_alive(former_pid)
+        and time.monotonic() < deadline
+    ):
         time.sleep(_CHECK_INTERVAL_SECONDS)
 
 

@@ -112,7 +112,7 @@ def get_obstacle(conversation: Conversation) -> str:
     return ""
 
 
-def apply_change(conversation_id: int, requested: MetadataChange) -> Conversation:
+def apply_change(conversation_id: int, change: MetadataChange) -> Conversation:
     """Change a conversation, on disk too where it is there; returns the changed row.
 
     The last change wins. Raises ReadOnlyConversation, ConversationBusy where ``jp`` or a
@@ -124,7 +124,7 @@ def apply_change(conversation_id: int, requested: MetadataChange) -> Conversatio
     if obstacle:
         raise ReadOnlyConversation(obstacle)
     if conversation.workspace.writing == WritePolicy.OFF or conversation.removed_at is not None:
-        return _record_change(conversation_id, requested, None)
+        return _record_change(conversation_id, change, None)
     disk_workspace = silo_bindings.find_writable(conversation.workspace)
     try:
         with locks.hold_lock(
@@ -133,17 +133,19 @@ def apply_change(conversation_id: int, requested: MetadataChange) -> Conversatio
             conversation.jp_id,
             LOCK_TIMEOUT_SECONDS,
         ) as lock:
-            if requested.archived:
+            if change.archived:
                 _require_ended_turn(conversation_id)
             disk_conversation = workspace.find_conversation(disk_workspace, conversation.jp_id)
             changed_files = None
             if disk_conversation:
                 names, _ = external_appends.split_unsaved(conversation.fingerprint)
-                unsaved = external_appends.collect_unsaved(conversation, names, disk_conversation)
-                changed_files = _change_files(
-                    lock, disk_workspace, disk_conversation, requested, unsaved
+                unsaved_values = external_appends.collect_unsaved(
+                    conversation, names, disk_conversation
                 )
-            return _record_change(conversation_id, requested, changed_files)
+                changed_files = _change_files(
+                    lock, disk_workspace, disk_conversation, change, unsaved_values
+                )
+            return _record_change(conversation_id, change, changed_files)
     except LockHeld as lock_error:
         raise ConversationBusy(lock_error) from lock_error
     except OSError as error:
@@ -164,25 +166,25 @@ def _change_files(
     lock: ConversationLock,
     disk_workspace: DiskWorkspace,
     disk_conversation: DiskConversation,
-    requested: MetadataChange,
-    unsaved: Mapping[str, Any],
+    change: MetadataChange,
+    unsaved_values: Mapping[str, Any],
 ) -> DiskConversation | None:
     """Apply the change to a conversation's files, and write what they lack; returns the files."""
-    changes = _list_metadata_changes(disk_conversation, requested, unsaved)
+    changes = _list_metadata_changes(disk_conversation, change, unsaved_values)
     if workspace.find_stream_file(disk_conversation.folder).name != writer.EVENTS_NAME:
         raise StoreError("This conversation was saved by an older version of jp. Edit it in jp.")
-    if requested.archived is False:
+    if change.archived is False:
         _unarchive_folders(lock, disk_workspace)
         disk_conversation = (
             workspace.find_conversation(disk_workspace, lock.jp_id) or disk_conversation
         )
-    elif disk_conversation.is_archived and not requested.archived:
+    elif disk_conversation.is_archived and not change.archived:
         raise StoreError(attachments.ARCHIVED_TEXT)
     is_half_archived = any(
         writer.find_folders(conversation_folder / _ARCHIVE_NAME, lock.jp_id)
         for conversation_folder in disk_workspace.conversation_folders
     )
-    if not (requested.archived and is_half_archived):  # half: a call was interrupted
+    if not (change.archived and is_half_archived):  # half: a call was interrupted
         events = workspace.read_events(disk_conversation)
         writer.write_conversation(
             lock,
@@ -190,39 +192,41 @@ def _change_files(
             writer.ConversationFiles(changes, events),
             events,
         )
-    if requested.archived:
+    if change.archived:
         _archive_folders(lock, disk_workspace)
     return workspace.find_conversation(disk_workspace, lock.jp_id)
 
 
 def _list_metadata_changes(
-    disk_conversation: DiskConversation, requested: MetadataChange, unsaved: Mapping[str, Any]
+    disk_conversation: DiskConversation, change: MetadataChange, unsaved_values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the changes of metadata.json; labels are merged with the present ones."""
     changed_at = clock.now()
-    changes = dict(unsaved)
-    if requested.title is not None:
-        changes["title"] = requested.title or None
-    if requested.pinned is not None:
-        changes["pinned_at"] = changed_at if requested.pinned else None
-    if requested.archived is not None:
-        changes["archived_at"] = changed_at if requested.archived else None
-    if requested.set_labels or requested.removed_labels:
+    changes = dict(unsaved_values)
+    if change.title is not None:
+        changes["title"] = change.title or None
+    if change.pinned is not None:
+        changes["pinned_at"] = changed_at if change.pinned else None
+    if change.archived is not None:
+        changes["archived_at"] = changed_at if change.archived else None
+    if change.set_labels or change.removed_labels:
         labels = (
-            unsaved["labels"] or {}
-            if "labels" in unsaved
+            unsaved_values["labels"] or {}
+            if "labels" in unsaved_values
             else workspace.read_metadata(disk_conversation).labels
         )
-        changes["labels"] = _merge_labels(labels, requested) or None
+        changes["labels"] = _merge_labels(labels, change) or None
     return changes
 
 
-def _merge_labels(labels: Mapping[str, str], requested: MetadataChange) -> dict[str, str]:
-    merged = {name: value for name, value in labels.items() if name not in requested.removed_labels}
-    merged |= requested.set_labels
-    if requested.set_labels and len(merged) > MAX_LABELS:
+def _merge_labels(labels: Mapping[str, str], change: MetadataChange) -> dict[str, str]:
+    merged_labels = {
+        name: value for name, value in labels.items() if name not in change.removed_labels
+    }
+    merged_labels |= change.set_labels
+    if change.set_labels and len(merged_labels) > MAX_LABELS:
         raise StoreError(f"A conversation can have up to {MAX_LABELS} labels.")
-    return merged
+    return merged_labels
 
 
 def _archive_folders(lock: ConversationLock, disk_workspace: DiskWorkspace) -> None:
@@ -253,24 +257,24 @@ def _unarchive_folders(lock: ConversationLock, disk_workspace: DiskWorkspace) ->
 
 @transaction.atomic
 def _record_change(
-    conversation_id: int, requested: MetadataChange, changed_files: DiskConversation | None
+    conversation_id: int, change: MetadataChange, changed_files: DiskConversation | None
 ) -> Conversation:
     """Apply the change to the row, so that the next mirror pass finds nothing new."""
     journal.lock_conversation(conversation_id)
     row = _get_conversation(conversation_id)
-    if requested.title is not None:
-        row.title = requested.title
-    if requested.pinned is not None:
-        row.pinned_at = clock.now() if requested.pinned else None
-    if requested.archived is not None:
-        row.archived = requested.archived
+    if change.title is not None:
+        row.title = change.title
+    if change.pinned is not None:
+        row.pinned_at = clock.now() if change.pinned else None
+    if change.archived is not None:
+        row.archived = change.archived
     unsaved_names, _ = external_appends.split_unsaved(row.fingerprint)
-    if requested.set_labels or requested.removed_labels or "labels" in unsaved_names:
+    if change.set_labels or change.removed_labels or "labels" in unsaved_names:
         present_labels = (
             row.labels if changed_files is None else workspace.read_metadata(changed_files).labels
         )
-        row.labels = _merge_labels(present_labels, requested)
-    row.fingerprint = _choose_fingerprint(row, requested, changed_files)
+        row.labels = _merge_labels(present_labels, change)
+    row.fingerprint = _choose_fingerprint(row, change, changed_files)
     if changed_files is not None and _has_equal_events(changed_files, row):
         row.source = db_text.clean_text(changed_files.folder.name)
     row.needs_indexing = True
@@ -283,7 +287,7 @@ def _record_change(
 
 
 def _choose_fingerprint(
-    row: Conversation, requested: MetadataChange, changed_files: DiskConversation | None
+    row: Conversation, change: MetadataChange, changed_files: DiskConversation | None
 ) -> str:
     """Return the fingerprint of the row; it names what a native one's files lack now."""
     names, fingerprint = external_appends.split_unsaved(row.fingerprint)
@@ -293,13 +297,13 @@ def _choose_fingerprint(
             fingerprint = changed_files.fingerprint
     elif row.origin == Origin.NATIVE and fingerprint:
         is_changed = {
-            "title": requested.title is not None,
-            "pinned_at": requested.pinned is not None,
-            "labels": bool(requested.set_labels or requested.removed_labels),
-            "archived": requested.archived is True,
+            "title": change.title is not None,
+            "pinned_at": change.pinned is not None,
+            "labels": bool(change.set_labels or change.removed_labels),
+            "archived": change.archived is True,
         }
         names |= {name for name in is_changed if is_changed[name]}
-    if requested.archived is False or (changed_files is not None and changed_files.is_archived):
+    if change.archived is False or (changed_files is not None and changed_files.is_archived):
         names -= {"archived"}
     return external_appends.add_unsaved(fingerprint, names)
 

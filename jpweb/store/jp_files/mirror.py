@@ -99,7 +99,7 @@ class _DiskListing(NamedTuple):
     small_readings: dict[int, ParsedConversation] | None
 
 
-def _ignore_progress(_done: int, _total: int, _folder: str) -> None:
+def _ignore_progress(_done_count: int, _total_count: int, _folder: str) -> None:
     """Ignore progress."""
 
 
@@ -199,20 +199,20 @@ def _mirror_folders(
                     is_new=folder.jp_id not in origins,
                 )
     present_ids = refusals.jp_ids.union(folder.jp_id for folder in folders)
-    missing = [key for key in known_values if key not in present_ids]
-    if missing and not refusals.has_silo:
-        report.removed = _mark_removed(conversations, missing, refusals)
+    missing_ids = [key for key in known_values if key not in present_ids]
+    if missing_ids and not refusals.has_silo:
+        report.removed = _mark_removed(conversations, missing_ids, refusals)
     progress(len(folders), len(folders), "")
 
 
 def _mark_removed(
-    conversations: QuerySet[Conversation], missing: list[int], refusals: Refusals
+    conversations: QuerySet[Conversation], missing_ids: list[int], refusals: Refusals
 ) -> int:
     """Mark missing conversations as removed by jp; returns their number.
 
     Archived ones may still be in an archive that is refused.
     """
-    removed_rows = conversations.filter(origin=Origin.MIRRORED, jp_id__in=missing)
+    removed_rows = conversations.filter(origin=Origin.MIRRORED, jp_id__in=missing_ids)
     if refusals.has_archive:
         removed_rows = removed_rows.filter(archived=False)
     return removed_rows.update(removed_at=clock.now())
@@ -241,7 +241,7 @@ def _get_or_create_row(
     values = {"jp_id": disk_workspace.jp_id}
     if workspace_row is None or name:  # without a new name, the row keeps its name
         values["name"] = name or disk_workspace.root.name or str(disk_workspace.root)
-    matching = Workspace.objects.filter(root=root)
+    matching_rows = Workspace.objects.filter(root=root)
     if workspace_row is None:
         _check_name(values["name"])
         workspace_row = Workspace(root=root, copies_id=bound_id, **values)
@@ -253,8 +253,8 @@ def _get_or_create_row(
         values.get("name", workspace_row.name),
     ):
         return workspace_row, False
-    matching.update(**values)
-    return matching.get(), False
+    matching_rows.update(**values)
+    return matching_rows.get(), False
 
 
 def _check_name(name: str) -> None:
@@ -273,14 +273,14 @@ def _append_external(
     workspace_row: Workspace, folders: list[DiskConversation], report: MirrorReport
 ) -> list[DiskConversation]:
     """Append what ``jp`` added to native conversations that have files; returns the other ones."""
-    native = {
+    native_rows = {
         c.jp_id: c
         for c in Conversation.objects.filter(workspace=workspace_row, origin=Origin.NATIVE)
     }
     is_written = workspace_row.writing != WritePolicy.OFF
-    native_folders = [folder for folder in folders if folder.jp_id in native]
+    native_folders = [folder for folder in folders if folder.jp_id in native_rows]
     for folder in native_folders:
-        conversation = native[folder.jp_id]
+        conversation = native_rows[folder.jp_id]
         if external_appends.is_unchanged(conversation, folder, is_written=is_written):
             continue
         try:
@@ -288,15 +288,15 @@ def _append_external(
                 report.changed_ids.append(conversation.pk)
         except external_appends.CopiesDiverged as error:
             report.problems.append(f"jp-c{conversation.jp_id}: {error}")
-    return [folder for folder in folders if folder.jp_id not in native]
+    return [folder for folder in folders if folder.jp_id not in native_rows]
 
 
 def refresh_conversation(workspace_row: Workspace, disk_conversation: DiskConversation) -> None:
     """Copy one mirrored conversation as it is now on disk. Raises StoreError for its problem."""
     report = MirrorReport()
     with reader_pool.read_ahead([disk_conversation]) as readings:
-        parsed = next(readings)
-    _write_reading(workspace_row, disk_conversation, parsed, report, is_new=False)
+        reading = next(readings)
+    _write_reading(workspace_row, disk_conversation, reading, report, is_new=False)
     if report.problems:
         raise StoreError(f"The turn can't start: {report.problems[0].rstrip('.')}.")
 
@@ -360,38 +360,38 @@ def list_watched_folders(root: Path) -> list[Path]:
 def _write_reading(
     workspace_row: Workspace,
     folder: DiskConversation,
-    parsed: ParsedConversation,
+    reading: ParsedConversation,
     report: MirrorReport,
     *,
     is_new: bool,
 ) -> None:
     """Write a parsed conversation into its rows, and report it."""
-    if parsed.problem:
-        report.problems.append(f"{db_text.clean_text(folder.folder.name)}: {parsed.problem}")
+    if reading.problem:
+        report.problems.append(f"{db_text.clean_text(folder.folder.name)}: {reading.problem}")
     try:
-        result = _copy_into_row(workspace_row, folder, parsed, is_new=is_new)
+        result = _copy_into_row(workspace_row, folder, reading, is_new=is_new)
     except row_writer.ConcurrentCopy as error:
         report.problems.append(f"{db_text.clean_text(folder.folder.name)}: {error}")
         return
     report.changed_ids += filter(None, [result.key])
     report.event_count += result.event_count
     report.inquiries += result.inquiries
-    if parsed.stream is not None:
-        report.unknown_elements += parsed.stream.unknown_count
-        report.broken_elements += parsed.stream.broken_count
+    if reading.stream is not None:
+        report.unknown_elements += reading.stream.unknown_count
+        report.broken_elements += reading.stream.broken_count
 
 
 def _copy_into_row(
     workspace_row: Workspace,
     folder: DiskConversation,
-    parsed: ParsedConversation,
+    reading: ParsedConversation,
     *,
     is_new: bool,
 ) -> row_writer.CopyResult:
     """Write a parsed conversation, where ``is_new`` also into a row that was inserted meanwhile."""
     try:
-        return row_writer.copy_conversation(workspace_row, folder, parsed, is_new=is_new)
+        return row_writer.copy_conversation(workspace_row, folder, reading, is_new=is_new)
     except IntegrityError:
         if not is_new:
             raise
-    return row_writer.copy_conversation(workspace_row, folder, parsed, is_new=False)
+    return row_writer.copy_conversation(workspace_row, folder, reading, is_new=False)

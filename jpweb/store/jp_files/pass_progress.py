@@ -35,9 +35,9 @@ class PassCounter:
     done_count: int = 0
     total_count: int = 0
 
-    def set_counts(self, done: int, total: int, _folder: str) -> None:
+    def set_counts(self, done_count: int, total: int, _folder: str) -> None:
         """Take the progress of ``mirror.mirror_workspace``."""
-        self.done_count, self.total_count = done, total
+        self.done_count, self.total_count = done_count, total
 
 
 class FilesReport(NamedTuple):
@@ -93,8 +93,8 @@ def record_end(
         "problem": _end_sentence(db_text.clean_text(problem)[: MAX_PROBLEM_CHARS - 1]),
         "notes": "\n".join(list(notes)[:MAX_NOTES]),
     }
-    recorded = MirrorPass.objects.filter(workspace__root=str(root)).values(*result).first()
-    if recorded == result or (recorded is None and not problem and not notes):
+    recorded_pass = MirrorPass.objects.filter(workspace__root=str(root)).values(*result).first()
+    if recorded_pass == result or (recorded_pass is None and not problem and not notes):
         return
     workspace_id = _find_id(root)
     if workspace_id is not None:
@@ -122,10 +122,10 @@ def describe_files(workspace_rows: Iterable[Workspace]) -> dict[int, FilesReport
             is_stale=ExpressionWrapper(is_stale, BooleanField())
         )
     }
-    unreadable = Conversation.objects.filter(
+    unreadable_rows = Conversation.objects.filter(
         has_problem(), workspace__in=rows, archived__in=[False, True], removed_at=None
     )
-    counts = dict(unreadable.values_list("workspace").annotate(Count("pk")).order_by())
+    counts = dict(unreadable_rows.values_list("workspace").annotate(Count("pk")).order_by())
     return {
         row.pk: _make_report(
             mirror.read_files_state(row), passes.get(row.pk), counts.get(row.pk, 0)

@@ -106,11 +106,15 @@ def _parse_stream(
     if len(texts) > max_elements:
         raise TooManyElements
     partial_elements = [read_partial(text) for text in texts]
-    anchors = anchor_ids.number_anchors(partial.content_anchor for partial in partial_elements)
+    anchors = anchor_ids.number_anchors(
+        partial_element.content_anchor for partial_element in partial_elements
+    )
     groups, turn_matches = group_and_match(partial_elements)
     outline_inquiries = build_inquiry_outline(partial_elements, anchors, turn_matches)
     bodies = [
-        type(partial.decoded.body) for partial in partial_elements if partial.decoded is not None
+        type(partial_element.decoded.body)
+        for partial_element in partial_elements
+        if partial_element.decoded is not None
     ]
     stream = ParsedStream(
         framing,
@@ -124,8 +128,8 @@ def _parse_stream(
 
 
 def _find_last_time(partial_elements: list[PartialElement]) -> datetime | None:
-    for partial in reversed(partial_elements):
-        body = partial.element.body
+    for partial_element in reversed(partial_elements):
+        body = partial_element.element.body
         moment = (
             timestamps.parse_timestamp(body.timestamp)
             if isinstance(body, ConversationEvent)

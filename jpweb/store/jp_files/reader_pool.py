@@ -94,7 +94,7 @@ def read_small(folders: Sequence[DiskConversation]) -> dict[int, ParsedConversat
     readings = list(_parse_here(folders, MAX_SMALL_ELEMENTS))
     if len(readings) < len(folders):
         return None
-    return {folder.jp_id: parsed for folder, parsed in zip(folders, readings, strict=True)}
+    return {folder.jp_id: reading for folder, reading in zip(folders, readings, strict=True)}
 
 
 def _collect_readings(
@@ -105,13 +105,13 @@ def _collect_readings(
     if sum(map(workspace.get_stream_size, folders)) >= MIN_POOL_BYTES:
         process_count = _count_spare_processors(len(folders))
     else:
-        for parsed in _parse_here(folders, MAX_OWN_ELEMENTS):
+        for reading in _parse_here(folders, MAX_OWN_ELEMENTS):
             parsed_count += 1
-            yield parsed
-    remaining = folders[parsed_count:]
+            yield reading
+    remaining_folders = folders[parsed_count:]
     with suppress(OSError):  # no further process possible: parse in this one
-        processes.extend(_ReaderProcess() for _ in range(process_count if remaining else 0))
-    yield from _collect_results(remaining, processes)
+        processes.extend(_ReaderProcess() for _ in range(process_count if remaining_folders else 0))
+    yield from _collect_results(remaining_folders, processes)
 
 
 def _parse_here(
@@ -120,11 +120,11 @@ def _parse_here(
     """Yield the first conversations, of ``spare_elements`` together, parsed in this process."""
     for folder in folders:
         try:
-            parsed = reader.parse_conversation(folder, spare_elements)
+            reading = reader.parse_conversation(folder, spare_elements)
         except reader.TooManyElements:
             return
-        spare_elements -= 0 if parsed.stream is None else len(parsed.stream.stream_rows.entries)
-        yield parsed
+        spare_elements -= 0 if reading.stream is None else len(reading.stream.stream_rows.entries)
+        yield reading
 
 
 def _count_spare_processors(folder_count: int) -> int:
@@ -138,11 +138,11 @@ def _collect_results(
     folders: Sequence[DiskConversation], processes: list[_ReaderProcess]
 ) -> Iterator[ParsedConversation]:
     """Yield the conversations that processes parse; without processes they are parsed here."""
-    remaining = iter(folders)
+    remaining_folders = iter(folders)
     sent_jobs: deque[tuple[DiskConversation, _ReaderProcess]] = deque()
 
     def send_next(process: _ReaderProcess) -> None:
-        for folder in remaining:
+        for folder in remaining_folders:
             process.send_job(folder)
             sent_jobs.append((folder, process))
             return
@@ -154,7 +154,7 @@ def _collect_results(
         result = process.receive_result()
         send_next(process)
         yield result or reader.parse_conversation(folder)
-    yield from map(reader.parse_conversation, remaining)
+    yield from map(reader.parse_conversation, remaining_folders)
 
 
 class _ReaderProcess:

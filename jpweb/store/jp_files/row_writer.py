@@ -58,7 +58,7 @@ class CopyResult:
 def copy_conversation(
     workspace_row: Workspace,
     disk_conversation: DiskConversation,
-    parsed: ParsedConversation,
+    parsed_conversation: ParsedConversation,
     *,
     is_new: bool,
 ) -> CopyResult:
@@ -66,27 +66,29 @@ def copy_conversation(
 
     All or nothing where it is short. Raises ConcurrentCopy.
     """
-    stream = parsed.stream
-    if stream is None and _has_transient_problem(workspace_row, disk_conversation, parsed):
+    stream = parsed_conversation.stream
+    if stream is None and _has_transient_problem(
+        workspace_row, disk_conversation, parsed_conversation
+    ):
         return CopyResult(None)
     redacted_texts = NO_TEXTS
     if stream is not None and not is_new:
         redacted_texts = redacted_elements.load_texts(workspace_row.pk, disk_conversation.jp_id)
         stream = redacted_elements.replace_texts(stream, redacted_texts)
-        parsed = msgspec.structs.replace(parsed, stream=stream)
+        parsed_conversation = msgspec.structs.replace(parsed_conversation, stream=stream)
     if stream is None or _fits_one_batch(stream.stream_rows.entries):
         return _copy_at_once(
-            workspace_row, disk_conversation, parsed, redacted_texts, is_new=is_new
+            workspace_row, disk_conversation, parsed_conversation, redacted_texts, is_new=is_new
         )
     return _copy_in_batches(
-        workspace_row, disk_conversation, parsed, stream, redacted_texts, is_new=is_new
+        workspace_row, disk_conversation, parsed_conversation, stream, redacted_texts, is_new=is_new
     )
 
 
 def _copy_in_batches(
     workspace_row: Workspace,
     disk_conversation: DiskConversation,
-    parsed: ParsedConversation,
+    parsed_conversation: ParsedConversation,
     stream: ParsedStream,
     redacted_texts: RedactedTexts,
     *,
@@ -94,14 +96,16 @@ def _copy_in_batches(
 ) -> CopyResult:
     """Write a long conversation, its events in several transactions. Raises ConcurrentCopy."""
     with transaction.atomic():
-        conversation = _make_row(workspace_row, disk_conversation, parsed, is_new=is_new)
+        conversation = _make_row(
+            workspace_row, disk_conversation, parsed_conversation, is_new=is_new
+        )
         if not is_new:
             stream = _hide_content(conversation, stream, redacted_texts)
         conversation.fingerprint = ""
         conversation.framing = stream.framing
         equal_entries, turns = _keep_equal_rows(conversation, stream.stream_rows, is_new=is_new)
         conversation.last_activity = stream.last_time or _get_last_activity(
-            disk_conversation, parsed
+            disk_conversation, parsed_conversation
         )
         _save_row(conversation, is_new=is_new)
     for start, end in _iterate_batch_bounds(stream.stream_rows.entries, equal_entries):
@@ -116,37 +120,39 @@ def _copy_in_batches(
     states = _replace_inquiries(conversation, stream)
     with transaction.atomic():
         _check_unchanged(conversation)
-        conversation.fingerprint = _choose_fingerprint(disk_conversation, parsed)
+        conversation.fingerprint = _choose_fingerprint(disk_conversation, parsed_conversation)
         conversation.save(update_fields=["fingerprint"])
     return CopyResult(conversation.pk, len(stream.stream_rows.entries) - equal_entries, states)
 
 
 def _has_transient_problem(
-    workspace_row: Workspace, disk_conversation: DiskConversation, parsed: ParsedConversation
+    workspace_row: Workspace,
+    disk_conversation: DiskConversation,
+    parsed_conversation: ParsedConversation,
 ) -> bool:
     """Tell whether the transient error of a conversation's files is on record already."""
     same_rows = Conversation.objects.filter(
         workspace=workspace_row,
         jp_id=disk_conversation.jp_id,
-        problem=parsed.problem[:500],
+        problem=parsed_conversation.problem[:500],
         fingerprint="",
         archived=disk_conversation.is_archived,
     )
-    return parsed.has_transient_error and same_rows.filter(removed_at=None).exists()
+    return parsed_conversation.has_transient_error and same_rows.filter(removed_at=None).exists()
 
 
 @transaction.atomic
 def _copy_at_once(
     workspace_row: Workspace,
     disk_conversation: DiskConversation,
-    parsed: ParsedConversation,
+    parsed_conversation: ParsedConversation,
     redacted_texts: RedactedTexts,
     *,
     is_new: bool,
 ) -> CopyResult:
     """Write a conversation in one transaction; ``is_new`` where it has no row yet."""
-    stream = parsed.stream
-    conversation = _make_row(workspace_row, disk_conversation, parsed, is_new=is_new)
+    stream = parsed_conversation.stream
+    conversation = _make_row(workspace_row, disk_conversation, parsed_conversation, is_new=is_new)
     if stream is None:
         if not is_new:
             derived_masks.mask_title(conversation)
@@ -155,7 +161,9 @@ def _copy_at_once(
     if not is_new:
         stream = _hide_content(conversation, stream, redacted_texts)
     conversation.framing = stream.framing
-    conversation.last_activity = stream.last_time or _get_last_activity(disk_conversation, parsed)
+    conversation.last_activity = stream.last_time or _get_last_activity(
+        disk_conversation, parsed_conversation
+    )
     journal.set_counts(conversation, stream.stream_rows)
     revision = conversation.revision
     _save_row(conversation, is_new=is_new)
@@ -240,8 +248,8 @@ def _take_first_entries(stream_rows: from_stream.StreamRows, count: int) -> from
 def _check_unchanged(conversation: Conversation) -> None:
     """Lock the row until the transaction ends. Raises ConcurrentCopy."""
     row = journal.lock_conversation(conversation.pk)
-    expected = (conversation.entry_count, conversation.revision, "", Origin.MIRRORED)
-    if (row.entry_count, row.revision, row.fingerprint, row.origin) != expected:
+    expected_values = (conversation.entry_count, conversation.revision, "", Origin.MIRRORED)
+    if (row.entry_count, row.revision, row.fingerprint, row.origin) != expected_values:
         raise ConcurrentCopy("it was written by another pass meanwhile.")
 
 
@@ -253,15 +261,15 @@ def _pause_between_batches() -> None:
 def _make_row(
     workspace_row: Workspace,
     disk_conversation: DiskConversation,
-    parsed: ParsedConversation,
+    parsed_conversation: ParsedConversation,
     *,
     is_new: bool,
 ) -> Conversation:
     """Return the row with the values of the files, not saved. Raises ConcurrentCopy."""
-    metadata = parsed.metadata
+    metadata = parsed_conversation.metadata
     defaults = {
         "origin": Origin.MIRRORED,
-        "last_activity": _get_last_activity(disk_conversation, parsed),
+        "last_activity": _get_last_activity(disk_conversation, parsed_conversation),
     }
     lookup = {"workspace": workspace_row, "jp_id": disk_conversation.jp_id}
     if is_new:
@@ -277,11 +285,11 @@ def _make_row(
         conversation.pinned_at = metadata.pinned_at
         conversation.labels = metadata.labels
         conversation.expires_at = metadata.expires_at
-    conversation.problem = parsed.problem[:500]
+    conversation.problem = parsed_conversation.problem[:500]
     conversation.archived = disk_conversation.is_archived
     conversation.removed_at = None
     conversation.source = db_text.clean_text(disk_conversation.folder.name)
-    conversation.fingerprint = _choose_fingerprint(disk_conversation, parsed)
+    conversation.fingerprint = _choose_fingerprint(disk_conversation, parsed_conversation)
     conversation.needs_indexing = True
     return conversation
 
@@ -294,11 +302,17 @@ def _save_row(conversation: Conversation, *, is_new: bool) -> None:
         conversation.save()
 
 
-def _choose_fingerprint(disk_conversation: DiskConversation, parsed: ParsedConversation) -> str:
+def _choose_fingerprint(
+    disk_conversation: DiskConversation, parsed_conversation: ParsedConversation
+) -> str:
     """Return the fingerprint of the files, empty where the next pass is to read them again."""
-    return "" if parsed.has_transient_error else disk_conversation.fingerprint
+    return "" if parsed_conversation.has_transient_error else disk_conversation.fingerprint
 
 
-def _get_last_activity(disk_conversation: DiskConversation, parsed: ParsedConversation) -> datetime:
+def _get_last_activity(
+    disk_conversation: DiskConversation, parsed_conversation: ParsedConversation
+) -> datetime:
     """Return when a conversation was last active, by its metadata or its id."""
-    return parsed.metadata.last_activated_at or workspace.get_created_at(disk_conversation.jp_id)
+    return parsed_conversation.metadata.last_activated_at or workspace.get_created_at(
+        disk_conversation.jp_id
+    )

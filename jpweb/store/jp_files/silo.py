@@ -24,9 +24,9 @@ APPROVALS_FILE, MAX_APPROVALS_BYTES = "approvals.json", 1_000_000
 
 def get_user_data_dir() -> Path:
     """Return JP's folder for this user's data, which need not exist."""
-    configured = os.environ.get("JP_USER_DATA_DIR", "")
-    if configured:
-        return Path(configured)
+    configured_folder = os.environ.get("JP_USER_DATA_DIR", "")
+    if configured_folder:
+        return Path(configured_folder)
     return find_user_data_dir("jp")
 
 

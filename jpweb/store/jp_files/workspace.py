@@ -149,14 +149,14 @@ def iterate_conversations(
     unreadable folder.
     """
     refusals = Refusals() if refusals is None else refusals
-    active = _find_copies(disk_workspace.conversation_folders, refusals)
-    archived = _find_copies(
+    active_copies = _find_copies(disk_workspace.conversation_folders, refusals)
+    archived_copies = _find_copies(
         [folder / ".archive" for folder in reversed(disk_workspace.conversation_folders)], refusals
     )
-    for jp_id, copies in sorted(active.items()):
+    for jp_id, copies in sorted(active_copies.items()):
         yield _choose_copies(jp_id, copies, is_archived=False)
-    for jp_id, copies in sorted(archived.items()):
-        if jp_id not in active:
+    for jp_id, copies in sorted(archived_copies.items()):
+        if jp_id not in active_copies:
             yield _choose_copies(jp_id, copies[:1], is_archived=True)
 
 
@@ -166,16 +166,16 @@ def find_conversation(disk_workspace: DiskWorkspace, jp_id: int) -> DiskConversa
     Raises NoWorkspace also where its folder, or the one that may hold it, is refused.
     """
     refusals = Refusals()
-    active = _find_copies(disk_workspace.conversation_folders, refusals, jp_id)
-    if active:
-        return _choose_copies(jp_id, active[jp_id], is_archived=False)
-    archived = _find_copies(
+    active_copies = _find_copies(disk_workspace.conversation_folders, refusals, jp_id)
+    if active_copies:
+        return _choose_copies(jp_id, active_copies[jp_id], is_archived=False)
+    archived_copies = _find_copies(
         [folder / ".archive" for folder in reversed(disk_workspace.conversation_folders)],
         refusals,
         jp_id,
     )
-    if archived:
-        return _choose_copies(jp_id, archived[jp_id][:1], is_archived=True)
+    if archived_copies:
+        return _choose_copies(jp_id, archived_copies[jp_id][:1], is_archived=True)
     if refusals.lines:
         raise NoWorkspace(f"The conversation can't be read. {refusals.lines[0]}.")
     return None
@@ -183,16 +183,16 @@ def find_conversation(disk_workspace: DiskWorkspace, jp_id: int) -> DiskConversa
 
 def list_folders(disk_workspace: DiskWorkspace) -> list[Path]:
     """Return the folders in which the files of conversations change, links left out."""
-    existing: list[Path] = []
+    folders: list[Path] = []
     for parent in disk_workspace.conversation_folders:
         for folder in (parent, parent / ".archive"):
             try:
                 entries = directory_handles.list_entries(folder)
             except OSError:
                 continue
-            existing.append(folder)
-            existing += (folder / entry.name for entry in entries if _is_conversation_folder(entry))
-    return existing
+            folders.append(folder)
+            folders += (folder / entry.name for entry in entries if _is_conversation_folder(entry))
+    return folders
 
 
 def read_metadata(disk_conversation: DiskConversation) -> ConversationMetadata:
@@ -361,8 +361,8 @@ def _stat_files(folder: Directory, names: tuple[str, ...]) -> dict[str, os.stat_
 
 
 def _choose_stream_name(statuses: Mapping[str, os.stat_result]) -> str:
-    current, older = _STREAM_NAMES
-    return older if older in statuses and current not in statuses else current
+    current_name, older_name = _STREAM_NAMES
+    return older_name if older_name in statuses and current_name not in statuses else current_name
 
 
 def _parse_jp_id(name: str) -> int | None:

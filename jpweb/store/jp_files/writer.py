@@ -89,13 +89,13 @@ def write_conversation(
     lock: ConversationLock,
     parents: Sequence[Path],
     files: ConversationFiles,
-    expected: bytes | None,
+    expected_text: bytes | None,
 ) -> WriteResult:
     """Write the conversation into each root that is to have it (section 6).
 
-    ``parents`` are the ``conversations`` folders, the silo's first. ``expected`` is the
+    ``parents`` are the ``conversations`` folders, the silo's first. ``expected_text`` is the
     events.json that the caller last wrote or read, None for a conversation that is new. The
-    files on disk must be ``expected``, or those that an interrupted call left of ``files``:
+    files on disk must be ``expected_text``, or those that an interrupted call left of ``files``:
     as many elements or more; others raise FilesChanged, as do an archived and a removed
     conversation.
 
@@ -106,22 +106,23 @@ def write_conversation(
     """
     lock.confirm_held()
     folders_by_parent = [find_folders(parent, lock.jp_id) for parent in parents]
-    latest = _require_unchanged(parents, lock.jp_id, folders_by_parent, files, expected)
+    latest_folder = _require_unchanged(parents, lock.jp_id, folders_by_parent, files, expected_text)
     metadata_source = _find_newest_folder(folders_by_parent, (METADATA_NAME,))
     metadata = merge_metadata(
         _read_file(metadata_source / METADATA_NAME) if metadata_source else None, files.metadata
     )
-    base_config = _choose_base_config(latest, files)
+    base_config = _choose_base_config(latest_folder, files)
     file_set = _FileSet(lock.jp_id, _read_title(metadata), metadata, base_config, files.events)
     folders: list[Path] = []
     changed_paths: list[Path] = []
-    for parent, existing in zip(parents, folders_by_parent, strict=True):
-        if existing:
-            folder = _keep_one_folder(file_set, existing)
-            latest = folder if latest == existing[0] else latest  # it may have a new name
+    for parent, existing_folders in zip(parents, folders_by_parent, strict=True):
+        if existing_folders:
+            folder = _keep_one_folder(file_set, existing_folders)
+            if latest_folder == existing_folders[0]:
+                latest_folder = folder  # it may have a new name
             changed_paths += file_set.write_files(folder)
-        elif expected is None or parent == parents[0]:
-            folder = _create_folder(parent, file_set, latest)
+        elif expected_text is None or parent == parents[0]:
+            folder = _create_folder(parent, file_set, latest_folder)
             changed_paths += (
                 path for path in file_set.get_paths(folder) if directory_handles.stat_path(path)
             )
@@ -158,14 +159,14 @@ def make_folder_name(jp_id: int, title: str | None) -> str:
     return name[: name.rindex("-")] if len(title.encode()) > _MAX_TITLE_IN_NAME else name
 
 
-def merge_metadata(existing: bytes | None, changes: Mapping[str, Any]) -> bytes:
+def merge_metadata(existing_text: bytes | None, changes: Mapping[str, Any]) -> bytes:
     """Return the existing metadata.json with ``changes`` (section 4).
 
     JP's keys in JP's order, the labels sorted, times as JP writes them; then the keys that
     JP does not know, unchanged. Raises UnwritableMetadata.
     """
     try:
-        values = {} if existing is None else parse_strict_json(existing)
+        values = {} if existing_text is None else parse_strict_json(existing_text)
     except (ValueError, RecursionError) as error:
         raise UnwritableMetadata(f"metadata.json on disk cannot be read: {error}"[:300]) from error
     if not isinstance(values, dict):
@@ -174,13 +175,13 @@ def merge_metadata(existing: bytes | None, changes: Mapping[str, Any]) -> bytes:
         values[key] = _format_time(key, value) if key in _TIME_KEYS and value is not None else value
     if not isinstance(values.get("last_activated_at"), str):
         raise UnwritableMetadata("JP needs “last_activated_at” in metadata.json.")
-    ordered = {key: values[key] for key in _JP_KEYS if values.get(key) is not None}
-    labels = ordered.pop("labels", None)
+    content = {key: values[key] for key in _JP_KEYS if values.get(key) is not None}
+    labels = content.pop("labels", None)
     if labels:
-        ordered["labels"] = dict(sorted(labels.items())) if isinstance(labels, dict) else labels
-    ordered |= {key: value for key, value in values.items() if key not in _JP_KEYS}
+        content["labels"] = dict(sorted(labels.items())) if isinstance(labels, dict) else labels
+    content |= {key: value for key, value in values.items() if key not in _JP_KEYS}
     try:
-        return (json.dumps(ordered, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+        return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
     except ValueError as error:
         raise UnwritableMetadata(f"metadata.json cannot be written: {error}"[:300]) from error
 
@@ -216,8 +217,8 @@ class _FileSet:
 
     def write_files(self, folder: Path) -> list[Path]:
         """Write the files in JP's order; return those that got new bytes."""
-        existing = _read_file(folder / BASE_CONFIG_NAME)  # JP's, whatever it holds
-        base_config = self.base_config if existing is None else existing
+        existing_config = _read_file(folder / BASE_CONFIG_NAME)  # JP's, whatever it holds
+        base_config = self.base_config if existing_config is None else existing_config
         contents = (self.metadata, base_config, self.events)
         return [
             path
@@ -262,48 +263,50 @@ def _require_unchanged(
     jp_id: int,
     folders_by_parent: Sequence[Sequence[Path]],
     files: ConversationFiles,
-    expected: bytes | None,
+    expected_text: bytes | None,
 ) -> Path | None:
     """Return the folder whose events count, None where there is none. Raises FilesChanged."""
     if any(find_folders(parent / ".archive", jp_id) for parent in parents):
         raise FilesChanged("This conversation was archived meanwhile.")
-    latest = _find_newest_folder(folders_by_parent, (EVENTS_NAME, BASE_CONFIG_NAME))
-    if latest is None:
-        if expected is not None:
+    latest_folder = _find_newest_folder(folders_by_parent, (EVENTS_NAME, BASE_CONFIG_NAME))
+    if latest_folder is None:
+        if expected_text is not None:
             raise FilesChanged("This conversation was removed meanwhile.")
         return None
     twins = [folder for folders in folders_by_parent for folder in folders[1:]]
-    for folder in (latest, *twins):
-        if not _has_known_events(folder, files, expected):
+    for folder in (latest_folder, *twins):
+        if not _has_known_events(folder, files, expected_text):
             raise FilesChanged(f"{folder / EVENTS_NAME} was changed meanwhile, and not by jpweb.")
-    return latest
+    return latest_folder
 
 
-def _has_known_events(folder: Path, files: ConversationFiles, expected: bytes | None) -> bool:
+def _has_known_events(folder: Path, files: ConversationFiles, expected_text: bytes | None) -> bool:
     """Tell whether the events are the expected ones or an interrupted call's."""
     events = _read_file(folder / EVENTS_NAME)
     if events is None:
         return False
-    if expected is None and events == _EMPTY_EVENTS:  # only the title identifies our call
+    if expected_text is None and events == _EMPTY_EVENTS:  # only the title identifies our call
         return _read_title(_read_file(folder / METADATA_NAME)) == files.metadata.get("title")
-    if events in (expected, files.events):
+    if events in (expected_text, files.events):
         return True
-    return _is_extension(expected or _EMPTY_EVENTS, events) and _is_extension(events, files.events)
-
-
-def _is_extension(shorter: bytes, longer: bytes) -> bool:
-    """Tell whether the longer array begins with all elements of the shorter."""
-    start = shorter.removesuffix(b"\n]\n")
-    return shorter in (longer, _EMPTY_EVENTS) or (
-        start != shorter and longer.startswith(start + b",")
+    return _is_extension(expected_text or _EMPTY_EVENTS, events) and _is_extension(
+        events, files.events
     )
 
 
-def _choose_base_config(latest: Path | None, files: ConversationFiles) -> bytes | None:
+def _is_extension(shorter_text: bytes, longer_text: bytes) -> bool:
+    """Tell whether the longer array begins with all elements of the shorter."""
+    start = shorter_text.removesuffix(b"\n]\n")
+    return shorter_text in (longer_text, _EMPTY_EVENTS) or (
+        start != shorter_text and longer_text.startswith(start + b",")
+    )
+
+
+def _choose_base_config(latest_folder: Path | None, files: ConversationFiles) -> bytes | None:
     """Return the content of a missing base_config.json; the existing one, where there is one."""
-    if latest is None:
+    if latest_folder is None:
         return files.base_config or SMALLEST_BASE_CONFIG
-    return _read_file(latest / BASE_CONFIG_NAME) or files.base_config
+    return _read_file(latest_folder / BASE_CONFIG_NAME) or files.base_config
 
 
 def _keep_one_folder(file_set: _FileSet, folders: Sequence[Path]) -> Path:
@@ -313,8 +316,8 @@ def _keep_one_folder(file_set: _FileSet, folders: Sequence[Path]) -> Path:
     cannot use, so that no file is lost.
     """
     folder, *duplicates = folders
-    for duplicate in duplicates:
-        move_to_trash(duplicate, duplicate.parent / ".trash")
+    for duplicate_folder in duplicates:
+        move_to_trash(duplicate_folder, duplicate_folder.parent / ".trash")
     return directory_handles.rename_entry(folder, folder.with_name(file_set.choose_name(folder)))
 
 

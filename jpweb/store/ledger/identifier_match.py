@@ -11,14 +11,14 @@ from jpweb.store.sql.call_ids import build_inquiry_match
 MAX_MATCHES = 100
 
 
-def list_subjects(audited: QuerySet[Membership], identifier: str) -> list[str]:
+def list_subjects(audited_memberships: QuerySet[Membership], identifier: str) -> list[str]:
     """Return the subjects that an inquiry or a tool call of this id has; at most two queries.
 
-    ``audited`` are the memberships of the workspaces in which it is looked for.
+    ``audited_memberships`` are the memberships of the workspaces in which it is looked for.
     """
     if "\x00" in identifier:
         return []  # no row contains NUL, and PostgreSQL refuses it
-    in_audited = {"conversation__workspace_id__in": audited.values("workspace_id")}
+    in_audited = {"conversation__workspace_id__in": audited_memberships.values("workspace_id")}
     inquiries = Inquiry.objects.filter(build_inquiry_match(identifier), **in_audited)
     approvals = Approval.objects.filter(tool_call_id=identifier, **in_audited)
     approval_ids = approvals.order_by("-pk").values_list("pk", flat=True)[:MAX_MATCHES]

@@ -92,8 +92,10 @@ def list_entries(person_id: int, filters: LedgerFilters) -> QuerySet[LedgerEntry
     }
     conditions = {name: value for name, value in values_by_lookup.items() if value}
     if filters.identifier:
-        audited = _list_audited(person_id)
-        conditions["subject__in"] = identifier_match.list_subjects(audited, filters.identifier)
+        audited_memberships = _list_audited(person_id)
+        conditions["subject__in"] = identifier_match.list_subjects(
+            audited_memberships, filters.identifier
+        )
     return LedgerEntry.objects.filter(_is_visible(person_id), **conditions).order_by("-id")
 
 
@@ -113,14 +115,14 @@ def read_batches(person_id: int, filters: LedgerFilters) -> Iterator[EntryBatch]
     What is recorded meanwhile is newer than all that follow, so it is in no batch. Raises
     ExportBroken where the person's roles are changed meanwhile.
     """
-    audited = _list_audited(person_id)
-    workspace_ids = exports.list_workspace_ids(audited)
+    audited_memberships = _list_audited(person_id)
+    workspace_ids = exports.list_workspace_ids(audited_memberships)
     head_sequence = sealing.get_head().sequence
     entries = list_entries(person_id, filters)
     done_count = chained_count = before = 0
     while True:
         batch, before = get_page(entries, before, _BATCH_ENTRIES)
-        exports.check_memberships(audited, workspace_ids)
+        exports.check_memberships(audited_memberships, workspace_ids)
         done_count += len(batch)
         # Entries may be chained since the head was read.
         sequences = [entry.sequence for entry in batch if entry.sequence is not None]
@@ -203,9 +205,9 @@ def _list_started(person_id: int) -> QuerySet[Conversation]:
 
     Those of jp have no starter: they are the person's who started a turn in them.
     """
-    continued = Run.objects.filter(started_by_id=person_id).values("conversation_id")
+    continued_ids = Run.objects.filter(started_by_id=person_id).values("conversation_id")
     return Conversation.objects.filter(
-        Q(started_by_id=person_id) | Q(pk__in=continued),
+        Q(started_by_id=person_id) | Q(pk__in=continued_ids),
         workspace__memberships__person_id=person_id,
     )
 
@@ -265,20 +267,22 @@ def make_ledger_file(person_id: int) -> Iterator[ExportChunk]:
     Raises ValueError for an empty ledger, and ExportBroken where the person's roles are changed
     meanwhile.
     """
-    audited = _list_audited(person_id)
-    workspace_ids = exports.list_workspace_ids(audited)
+    audited_memberships = _list_audited(person_id)
+    workspace_ids = exports.list_workspace_ids(audited_memberships)
     head = sealing.get_head()
     first_line = ledger_verifier.encode_canonical(signing.make_statement(head))
-    visible = set(LedgerEntry.objects.filter(_is_visible(person_id)).values_list("pk", flat=True))
+    visible_ids = set(
+        LedgerEntry.objects.filter(_is_visible(person_id)).values_list("pk", flat=True)
+    )
     text = f"{first_line}\n"
-    last = 0
+    last_sequence = 0
     while True:
-        batch = _read_batch(last, head.sequence)
-        exports.check_memberships(audited, workspace_ids)
-        text += "".join(_format_line(values, visible) for values in batch)
-        last = (batch[-1][1] if batch else None) or head.sequence
-        yield ExportChunk(text.encode("utf-8", "surrogatepass"), last, head.sequence)
-        if last >= head.sequence:
+        batch = _read_batch(last_sequence, head.sequence)
+        exports.check_memberships(audited_memberships, workspace_ids)
+        text += "".join(_format_line(values, visible_ids) for values in batch)
+        last_sequence = (batch[-1][1] if batch else None) or head.sequence
+        yield ExportChunk(text.encode("utf-8", "surrogatepass"), last_sequence, head.sequence)
+        if last_sequence >= head.sequence:
             return
         text = ""
 
@@ -288,14 +292,16 @@ def list_audited_workspaces(person_id: int) -> list[int]:
     return sorted(exports.list_workspace_ids(_list_audited(person_id)))
 
 
-def _read_batch(after: int, last: int) -> list[tuple[int, int | None, str, str]]:
-    rows = LedgerEntry.objects.filter(sequence__gt=after, sequence__lte=last).order_by("sequence")
+def _read_batch(after: int, last_sequence: int) -> list[tuple[int, int | None, str, str]]:
+    rows = LedgerEntry.objects.filter(sequence__gt=after, sequence__lte=last_sequence).order_by(
+        "sequence"
+    )
     return list(rows.values_list("pk", "sequence", "text", "text_hash")[:_BATCH_ENTRIES])
 
 
-def _format_line(values: tuple[int, int | None, str, str], visible: set[int]) -> str:
+def _format_line(values: tuple[int, int | None, str, str], visible_ids: set[int]) -> str:
     key, sequence, text, text_hash = values
-    content = {"text": text} if text and key in visible else {"text_hash": text_hash}
+    content = {"text": text} if text and key in visible_ids else {"text_hash": text_hash}
     return ledger_verifier.encode_canonical({"sequence": sequence} | content) + "\n"
 
 
@@ -318,7 +324,7 @@ def _is_visible(person_id: int) -> Q:
     Backups, restorations and purges are of the whole installation, and have no content: people who
     audit a workspace see them.
     """
-    audited = _list_audited(person_id)
-    is_own = Q(workspace_id__in=audited.values("workspace_id")) | Q(person_id=person_id)
+    audited_memberships = _list_audited(person_id)
+    is_own = Q(workspace_id__in=audited_memberships.values("workspace_id")) | Q(person_id=person_id)
     is_of_installation = Q(act__in=_INSTALLATION_ACTS, workspace_id=None, person_id=None)
-    return is_own | Q(is_of_installation, Exists(audited))
+    return is_own | Q(is_of_installation, Exists(audited_memberships))

@@ -33,10 +33,10 @@ def list_newest(
         recorded_entries += [row for row in rows if not entry_macs.is_forged(row)]
         if len(recorded_entries) >= limit or len(rows) < read_limit:
             break
-        last = rows[-1]
+        last_row = rows[-1]
         # The nearest bound comes first: SQLite searches by the first of several.
-        bounded_entries = LedgerEntry.objects.filter(at__lte=last.at).exclude(
-            at=last.at, pk__gte=last.pk
+        bounded_entries = LedgerEntry.objects.filter(at__lte=last_row.at).exclude(
+            at=last_row.at, pk__gte=last_row.pk
         )
         read_limit = min(2 * read_limit, MAX_READ_ROWS)
     return recorded_entries[:limit]

@@ -34,8 +34,8 @@ def purge_entries(before: datetime, actor: Actor) -> int:
     entries = list(islice(_iterate_purgeable(before), MAX_PURGED_ENTRIES))
     if not entries:
         return 0
-    for first in range(0, len(entries), _BATCH_ENTRIES):
-        keys = [entry.pk for entry in entries[first : first + _BATCH_ENTRIES]]
+    for start in range(0, len(entries), _BATCH_ENTRIES):
+        keys = [entry.pk for entry in entries[start : start + _BATCH_ENTRIES]]
         LedgerEntry.objects.filter(pk__in=keys).update(
             text="", subject="", person_id=None, workspace_id=None, conversation_id=None
         )
@@ -81,8 +81,8 @@ def has_same_hashes(details: dict[str, Any]) -> bool:
     except (LookupError, ValueError, AttributeError):  # a forged entry has anything
         return False
     hashes: dict[int, str] = {}
-    for first in range(0, len(sequences), _BATCH_ENTRIES):
-        rows = LedgerEntry.objects.filter(sequence__in=sequences[first : first + _BATCH_ENTRIES])
+    for start in range(0, len(sequences), _BATCH_ENTRIES):
+        rows = LedgerEntry.objects.filter(sequence__in=sequences[start : start + _BATCH_ENTRIES])
         values = rows.order_by("sequence").values_list("sequence", "text_hash")
         hashes |= {sequence or 0: text_hash for sequence, text_hash in values}
     entries_hash: str = details["entries_hash"]
@@ -99,10 +99,10 @@ def _iterate_purgeable(before: datetime) -> Iterator[LedgerEntry]:
     """Yield the entries that a purge may empty, in the order of the chain."""
     rows = LedgerEntry.objects.filter(act__in=PURGEABLE_ACTS, at__lt=before).exclude(text="")
     rows = rows.order_by("sequence").only("sequence", "text", "text_hash")
-    last = 0
-    while page := list(rows.filter(sequence__gt=last)[:MAX_PURGED_ENTRIES]):
+    last_sequence = 0
+    while page := list(rows.filter(sequence__gt=last_sequence)[:MAX_PURGED_ENTRIES]):
         yield from (entry for entry in page if _is_purgeable(entry, before))
-        last = page[-1].sequence or 0
+        last_sequence = page[-1].sequence or 0
 
 
 def _is_purgeable(entry: LedgerEntry, before: datetime) -> bool:
@@ -126,5 +126,5 @@ def _format_ranges(sequences: Iterable[int]) -> str:
 
 def _parse_ranges(text: str) -> Iterator[int]:
     for part in text.split(","):
-        first, _, last = part.partition("-")
-        yield from range(int(first), int(last or first) + 1)
+        begin, _, end = part.partition("-")
+        yield from range(int(begin), int(end or begin) + 1)

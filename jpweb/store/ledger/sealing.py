@@ -41,8 +41,8 @@ def seal_entries() -> int:
     """Seal the committed entries that are not in the chain yet; return how many."""
     total = 0
     # Asked without a transaction: on SQLite one would take the write lock every second.
-    while oldest := next(_iterate_authentic(), None):
-        count = _seal_batch(oldest.key)
+    while oldest_entry := next(_iterate_authentic(), None):
+        count = _seal_batch(oldest_entry.key)
         total += count
         if count < BATCH_ENTRIES:
             break

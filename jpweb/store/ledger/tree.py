@@ -61,25 +61,27 @@ class _Prover:
         self._tiles = tiles
         self._block: tuple[int, list[str]] = -1, []
 
-    def list_nodes(self, first: int, last: int) -> Iterator[str]:
-        position = bisect_left(self._indices, first)
-        if position == len(self._indices) or self._indices[position] >= last:
-            if last > first:
-                yield self._hash_range(first, last)
-        elif last - first > 1:
-            middle = ledger_verifier.split_range(first, last)
-            yield from self.list_nodes(first, middle)
-            yield from self.list_nodes(middle, last)
+    def list_nodes(self, first_sequence: int, last_sequence: int) -> Iterator[str]:
+        position = bisect_left(self._indices, first_sequence)
+        if position == len(self._indices) or self._indices[position] >= last_sequence:
+            if last_sequence > first_sequence:
+                yield self._hash_range(first_sequence, last_sequence)
+        elif last_sequence - first_sequence > 1:
+            middle = ledger_verifier.split_range(first_sequence, last_sequence)
+            yield from self.list_nodes(first_sequence, middle)
+            yield from self.list_nodes(middle, last_sequence)
 
-    def _hash_range(self, first: int, last: int) -> str:
-        number = first >> LedgerTile.LEVELS
-        if last - first == LedgerTile.SIZE and number in self._tiles:
+    def _hash_range(self, first_sequence: int, last_sequence: int) -> str:
+        number = first_sequence >> LedgerTile.LEVELS
+        if last_sequence - first_sequence == LedgerTile.SIZE and number in self._tiles:
             return self._tiles[number]
-        if last - first == 1:
-            return ledger_verifier.hash_leaf(self._read_block(number)[first % LedgerTile.SIZE])
-        middle = ledger_verifier.split_range(first, last)
+        if last_sequence - first_sequence == 1:
+            return ledger_verifier.hash_leaf(
+                self._read_block(number)[first_sequence % LedgerTile.SIZE]
+            )
+        middle = ledger_verifier.split_range(first_sequence, last_sequence)
         return ledger_verifier.hash_node(
-            self._hash_range(first, middle), self._hash_range(middle, last)
+            self._hash_range(first_sequence, middle), self._hash_range(middle, last_sequence)
         )
 
     def _read_block(self, number: int) -> list[str]:

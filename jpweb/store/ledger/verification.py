@@ -43,7 +43,7 @@ _KEY_BY_COLUMN = {
 
 def find_problems(
     kept_heads: Iterable[dict[str, Any] | Problem] = (),
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Callable[[int, int], None] = lambda _done_count, _total_count: None,
 ) -> Iterator[Problem]:
     """Yield the problems of the ledger; ``progress`` gets the entries done, and all.
 
@@ -64,7 +64,7 @@ def find_problems(
     # The head is read after what it has to cover: kept heads and sealed entries only grow.
     last_sequence = _read_last_sequence()
     head = get_head()
-    last = 0
+    checked_sequence = 0
     tree_check = _TreeCheck(head)
     for entry in _read_chain(up_to=max(last_sequence, head.sequence)):
         if entry.sequence % _BATCH_ENTRIES == 0:
@@ -72,10 +72,12 @@ def find_problems(
         problems = list(_find_entry_problems(entry))
         yield from problems
         tree_check.add_entry(entry, problems)
-        last = entry.sequence
-        for _ in hashes_by_sequence.pop(last, set()) - {entry.chain_hash}:
-            yield Problem(last, "the chain up to here is not the one of a head that was kept")
-    head_problems = list(_find_head_problems(head, last))
+        checked_sequence = entry.sequence
+        for _ in hashes_by_sequence.pop(checked_sequence, set()) - {entry.chain_hash}:
+            yield Problem(
+                checked_sequence, "the chain up to here is not the one of a head that was kept"
+            )
+    head_problems = list(_find_head_problems(head, checked_sequence))
     yield from head_problems or tree_check.find_problems()
     for sequence in sorted(hashes_by_sequence):
         yield Problem(sequence, "it is missing, and a head that was kept names it")
@@ -103,14 +105,19 @@ class _Entry:
     """A sealed entry, and what is wrong with its place in the chain."""
 
     def __init__(
-        self, columns: dict[str, Any], previous: _Entry | None, purged_sequences: frozenset[int]
+        self,
+        columns: dict[str, Any],
+        previous_entry: _Entry | None,
+        purged_sequences: frozenset[int],
     ) -> None:
         self.columns = columns
         self.sequence: int = self.columns["sequence"]
         self.is_purged = self.sequence in purged_sequences
         self.chain_hash: str = self.columns["chain_hash"]
-        self.expected_sequence = previous.sequence + 1 if previous else 1
-        self.previous_hash = previous.chain_hash if previous else ledger_verifier.GENESIS_HASH
+        self.expected_sequence = previous_entry.sequence + 1 if previous_entry else 1
+        self.previous_hash = (
+            previous_entry.chain_hash if previous_entry else ledger_verifier.GENESIS_HASH
+        )
 
 
 class _TreeCheck:
@@ -133,26 +140,26 @@ class _TreeCheck:
 
 def _read_last_sequence() -> int:
     """Return the sequence of the last sealed entry; 0 for an empty ledger."""
-    last: int | None = LedgerEntry.objects.aggregate(last=Max("sequence"))["last"]
-    return last or 0
+    last_sequence: int | None = LedgerEntry.objects.aggregate(last=Max("sequence"))["last"]
+    return last_sequence or 0
 
 
 def _read_chain(up_to: int) -> Iterator[_Entry]:
     """Yield the sealed entries up to a sequence in the order of the chain, a batch a query."""
-    previous: _Entry | None = None
+    previous_entry: _Entry | None = None
     purged_sequences: frozenset[int] = frozenset()
     while True:
         rows = LedgerEntry.objects.filter(sequence__lte=up_to).order_by("sequence")
-        if previous is not None:
-            rows = rows.filter(sequence__gt=previous.sequence)
+        if previous_entry is not None:
+            rows = rows.filter(sequence__gt=previous_entry.sequence)
         batch = list(rows.values(*_COLUMNS)[:_BATCH_ENTRIES])
         empty_sequences = {columns["sequence"] for columns in batch if not columns["text"]}
         if not empty_sequences <= purged_sequences:
             # Read after the batch: a purge that emptied one of its texts is on record by then.
             purged_sequences = retention.read_purged_sequences()
         for columns in batch:
-            previous = _Entry(columns, previous, purged_sequences)
-            yield previous
+            previous_entry = _Entry(columns, previous_entry, purged_sequences)
+            yield previous_entry
         if len(batch) < _BATCH_ENTRIES:
             return
 
@@ -180,11 +187,11 @@ def _find_entry_problems(entry: _Entry) -> Iterator[Problem]:
 
 
 def _derive_columns(content: dict[str, Any]) -> dict[str, Any]:
-    derived = {column: content.get(key) for column, key in _KEY_BY_COLUMN.items()}
-    derived["subject"] = derived["subject"] or ""
+    derived_columns = {column: content.get(key) for column, key in _KEY_BY_COLUMN.items()}
+    derived_columns["subject"] = derived_columns["subject"] or ""
     by = content.get("by")
     person_id = by.get("id") if isinstance(by, dict) else None
-    return derived | {"person_id": person_id, "at": content.get("at")}
+    return derived_columns | {"person_id": person_id, "at": content.get("at")}
 
 
 def _select_derived(columns: dict[str, Any]) -> dict[str, Any]:
@@ -229,8 +236,8 @@ def _find_redaction_problems(entry: _Entry, details: dict[str, Any]) -> Iterator
     if text is None or is_redacted(conversation_id, anchor, text):
         return
     content_anchor = anchor_ids.strip_ordinal(anchor)
-    equal = Q(anchor=content_anchor) | Q(anchor__startswith=f"{content_anchor}-x")
-    redactions = Redaction.objects.filter(equal, conversation_id=conversation_id)
+    is_same_event = Q(anchor=content_anchor) | Q(anchor__startswith=f"{content_anchor}-x")
+    redactions = Redaction.objects.filter(is_same_event, conversation_id=conversation_id)
     equal_anchors = set(redactions.values_list("anchor", flat=True))
     if not any(is_redacted(conversation_id, equal_anchor, text) for equal_anchor in equal_anchors):
         yield Problem(
@@ -255,35 +262,41 @@ def is_redacted(conversation_id: int, anchor: str, text: str) -> bool:
     return key is not None and keyed_hashes.compute_digest(key, text) == details["digest_after"]
 
 
-def _find_head_problems(head: LedgerHead, last: int) -> Iterator[Problem]:
+def _find_head_problems(head: LedgerHead, last_sequence: int) -> Iterator[Problem]:
     if head.signed_at is None:
-        if last:
-            yield Problem(0, f"it is missing, and there are entries up to {last}")
+        if last_sequence:
+            yield Problem(0, f"it is missing, and there are entries up to {last_sequence}")
         return
     yield from ledger_verifier.find_head_problems(signing.make_statement(head))
-    if last < head.sequence:
-        yield ledger_verifier.make_gap_problem(last + 1, head.sequence + 1)
-    elif last > head.sequence:
+    if last_sequence < head.sequence:
+        yield ledger_verifier.make_gap_problem(last_sequence + 1, head.sequence + 1)
+    elif last_sequence > head.sequence:
         yield Problem(head.sequence + 1, "it is behind the signed head: it was inserted")
-    elif not LedgerEntry.objects.filter(sequence=last, chain_hash=head.chain_hash).exists():
-        yield Problem(last, "the chain up to here is not the one that was signed")
+    elif not LedgerEntry.objects.filter(
+        sequence=last_sequence, chain_hash=head.chain_hash
+    ).exists():
+        yield Problem(last_sequence, "the chain up to here is not the one that was signed")
 
 
 def _find_repeated_settlements() -> Iterator[Problem]:
-    settled = LedgerEntry.objects.filter(act__in=SETTLING_ACTS).exclude(subject="")
-    repeated = settled.values("subject").annotate(entries=Count("id")).filter(entries__gt=1)
-    for subject in repeated.order_by("subject").values_list("subject", flat=True):
-        sequences = settled.filter(subject=subject).order_by("sequence")
-        last = sequences.values_list("sequence", flat=True).last() or 0
-        yield Problem(last, f"{subject} is settled a second time")
+    settlements = LedgerEntry.objects.filter(act__in=SETTLING_ACTS).exclude(subject="")
+    repeated_rows = (
+        settlements.values("subject").annotate(entries=Count("id")).filter(entries__gt=1)
+    )
+    for subject in repeated_rows.order_by("subject").values_list("subject", flat=True):
+        sequences = settlements.filter(subject=subject).order_by("sequence")
+        last_sequence = sequences.values_list("sequence", flat=True).last() or 0
+        yield Problem(last_sequence, f"{subject} is settled a second time")
 
 
 def _find_repeated_entries() -> Iterator[Problem]:
     """Find copies of entries, which have valid MACs: each text has a nonce of its own."""
-    sealed = LedgerEntry.objects.filter(sequence__isnull=False).order_by()
-    repeated = sealed.values("text_hash").annotate(first=Min("sequence"), entries=Count("id"))
-    for row in repeated.filter(entries__gt=1).order_by("first"):
-        copies = sealed.filter(text_hash=row["text_hash"], sequence__gt=row["first"])
+    sealed_entries = LedgerEntry.objects.filter(sequence__isnull=False).order_by()
+    repeated_rows = sealed_entries.values("text_hash").annotate(
+        first=Min("sequence"), entries=Count("id")
+    )
+    for row in repeated_rows.filter(entries__gt=1).order_by("first"):
+        copies = sealed_entries.filter(text_hash=row["text_hash"], sequence__gt=row["first"])
         for sequence in copies.order_by("sequence").values_list("sequence", flat=True):
             yield Problem(sequence or 0, f"it is a copy of entry {row['first']}: it was inserted")
 

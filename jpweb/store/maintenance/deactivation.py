@@ -50,16 +50,16 @@ def deactivate_person(
     workspace_ids = _lock_workspaces(person.pk)
     active_person = Person.objects.filter(pk=person.pk, is_active=True)
     is_new = bool(active_person.update(is_active=False))
-    ownerless = _list_ownerless(person.pk)
-    if is_new and ownerless and new_owner is None and not may_leave_ownerless:
-        raise LastOwner(f"{_join_names(ownerless)} would have no owner.")
+    ownerless_rows = _list_ownerless(person.pk)
+    if is_new and ownerless_rows and new_owner is None and not may_leave_ownerless:
+        raise LastOwner(f"{_join_names(ownerless_rows)} would have no owner.")
     count = 0
     if is_new:
         count = _end_activity(person, OPERATOR)
         _record(Act.PERSON_DEACTIVATED, person, workspace_ids)
     if new_owner is not None:
-        _appoint_owner(new_owner, ownerless)
-    return Deactivation(is_new, count, ownerless, new_owner is not None)
+        _appoint_owner(new_owner, ownerless_rows)
+    return Deactivation(is_new, count, ownerless_rows, new_owner is not None)
 
 
 @transaction.atomic
@@ -89,9 +89,9 @@ def _list_ownerless(person_id: int) -> list[Workspace]:
 
     The demo may stay without an owner: nothing in it can be changed.
     """
-    others = member_roles.list_active_owners().filter(workspace_id=OuterRef("pk"))
+    other_owners = member_roles.list_active_owners().filter(workspace_id=OuterRef("pk"))
     rows = Workspace.objects.filter(
-        ~Exists(others), memberships__person_id=person_id, memberships__role=Role.OWNER
+        ~Exists(other_owners), memberships__person_id=person_id, memberships__role=Role.OWNER
     )
     return list(rows.exclude(root=DEMO_ROOT).order_by("name", "pk"))
 

@@ -33,7 +33,7 @@ def find_expired(after_id: int, limit: int) -> list[int]:
 
     Questions that no unfinished run holds open are left out.
     """
-    expired = Inquiry.objects.filter(
+    expired_inquiries = Inquiry.objects.filter(
         is_run_unfinished(), pk__gt=after_id, state=OPEN_STATE, expires_at__lte=Now()
     )
-    return list(expired.order_by("pk").values_list("pk", flat=True)[:limit])
+    return list(expired_inquiries.order_by("pk").values_list("pk", flat=True)[:limit])

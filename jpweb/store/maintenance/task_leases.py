@@ -29,8 +29,8 @@ def acquire_or_renew(name: str, process: str, lease_seconds: float) -> bool:
     if lease.filter(~Q(holder=process), lease_until__gte=Now()).exists():
         return False
     until = Now() + timedelta(seconds=lease_seconds)
-    available = Q(holder=process) | Q(lease_until__lt=Now())
-    if lease.filter(available).update(holder=process, lease_until=until):
+    is_available = Q(holder=process) | Q(lease_until__lt=Now())
+    if lease.filter(is_available).update(holder=process, lease_until=until):
         return True
     try:
         with transaction.atomic():

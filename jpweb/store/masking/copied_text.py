@@ -28,10 +28,10 @@ def replace_all(value: Any, replacements: Mapping[str, str]) -> Any:
 
 def mask_title(title: str, markers: Mapping[str, str]) -> str:
     """Return the title of a conversation, masked; its end too where that may cut a secret."""
-    masked: str = replace_all(title, markers)[:_MAX_TITLE_CHARS]
+    masked_title: str = replace_all(title, markers)[:_MAX_TITLE_CHARS]
     if cut_text.can_be_cut("title", title):
-        masked = mask_cut_end(masked, markers)
-    return masked[:_MAX_TITLE_CHARS]
+        masked_title = mask_cut_end(masked_title, markers)
+    return masked_title[:_MAX_TITLE_CHARS]
 
 
 def mask_cut_end(text: str, markers: Mapping[str, str]) -> str:
@@ -64,17 +64,17 @@ def list_unmasked(value: Any, secrets_by_marker: Mapping[str, str], limit: int |
     texts = replacement.list_strings(value)
     if not any(_MASK_START in text for text in texts) and not _find_cut_marker(value, limit):
         return [value]
-    unmasked = unmask(value, secrets_by_marker)
+    unmasked_text = unmask(value, secrets_by_marker)
     cut_marker = _find_cut_marker(value, limit)
-    if not cut_marker or not unmasked.endswith(cut_marker):
-        return [unmasked]
-    begin = unmasked.removesuffix(cut_marker)
+    if not cut_marker or not unmasked_text.endswith(cut_marker):
+        return [unmasked_text]
+    begin = unmasked_text.removesuffix(cut_marker)
     endings = [
         db_text.clean_text(secret)
         for marker, secret in secrets_by_marker.items()
         if marker.startswith(cut_marker) or cut_marker.startswith(marker[:-1])
     ]
-    return [begin + ending for ending in endings] or [unmasked]
+    return [begin + end_text for end_text in endings] or [unmasked_text]
 
 
 def _find_cut_marker(value: Any, limit: int | None) -> str:

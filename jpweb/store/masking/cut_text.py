@@ -22,11 +22,11 @@ def find_cut_end(text: str, secrets: Iterable[str]) -> tuple[str, int] | None:
     Of several that fit, the longest beginning counts.
     """
     visible_text = text.rstrip("…")
-    cut_end, longest = None, _MIN_CUT_CHARS - 1
+    cut_end, longest_length = None, _MIN_CUT_CHARS - 1
     for secret in secrets:
-        for length in range(min(len(secret), len(visible_text)), longest, -1):
+        for length in range(min(len(secret), len(visible_text)), longest_length, -1):
             if visible_text.endswith(secret[:length]):
-                cut_end, longest = (secret, length), length
+                cut_end, longest_length = (secret, length), length
                 break
     return cut_end
 

@@ -16,26 +16,26 @@ from jpweb.stream.transcript.grouping import extract_title
 
 
 def replace_turn_title(
-    conversation: Conversation, position: int, old: Element, new: Element
+    conversation: Conversation, position: int, old_element: Element, new_element: Element
 ) -> None:
     turns = Turn.objects.filter(conversation=conversation, position__lte=position)
     turn = turns.order_by("-position").first()
     if turn is None:
         return
-    title = derive_turn_title(turn.title, old, new)
+    title = derive_turn_title(turn.title, old_element, new_element)
     if title != turn.title:
         turn.title = title
         turn.save(update_fields=["title"])
 
 
-def derive_turn_title(title: str, old: Element, new: Element) -> str:
+def derive_turn_title(title: str, old_element: Element, new_element: Element) -> str:
     """Return the title of a turn where this element of it was replaced."""
-    kinds = [event.kind for event in old.events]
+    kinds = [event.kind for event in old_element.events]
     if not title or not any(
         isinstance(kind, ChatRequest) and title == make_title(kind) for kind in kinds
     ):
         return title
-    return make_title(new.kind) if isinstance(new.kind, ChatRequest) else ""
+    return make_title(new_element.kind) if isinstance(new_element.kind, ChatRequest) else ""
 
 
 def make_title(request: ChatRequest) -> str:
@@ -69,8 +69,10 @@ def mark_unreviewed(conversation: Conversation, positions: Collection[int]) -> N
     escalated stays so until an owner has decided.
     """
     inquiries = Inquiry.objects.filter(conversation=conversation)
-    changed = inquiries.filter(Q(position__in=positions) | Q(response_position__in=positions))
+    changed_inquiries = inquiries.filter(
+        Q(position__in=positions) | Q(response_position__in=positions)
+    )
     tasks = ReviewTask.objects.filter(
-        Q(anchor="") | Q(anchor__in=changed.values("anchor")), conversation=conversation
+        Q(anchor="") | Q(anchor__in=changed_inquiries.values("anchor")), conversation=conversation
     ).exclude(state=ReviewState.ESCALATED)
     tasks.update(state=ReviewState.UNREVIEWED, verdict="", first_reviewer=None)

@@ -89,12 +89,12 @@ def list_texts(element: Element) -> list[ContentText]:
     event = element.body
     if not isinstance(event, ConversationEvent):
         return [ContentText(element.tag, text) for text in _list_raw_texts(element)]
-    unread = replacement.read_unread_fields(element)
+    unread_fields = replacement.read_unread_fields(element)
     metadata = {"metadata": replacement.decode_metadata(event.metadata)}
-    fields = event.kind.to_fields() | metadata | unread
+    fields = event.kind.to_fields() | metadata | unread_fields
     return [
         ContentText(name, text)
-        for name in [*replacement.list_content_keys(event), "metadata", *unread]
+        for name in [*replacement.list_content_keys(event), "metadata", *unread_fields]
         for text in replacement.list_strings(fields[name])
     ]
 

@@ -34,9 +34,9 @@ def convert_numbers(value: Any, strings: Sequence[str]) -> Any:
 
 def convert_metadata_numbers(metadata: dict[str, Any], strings: Sequence[str]) -> dict[str, Any]:
     """Return an event's metadata as ``convert_numbers`` does, but for numbers of jpweb's own."""
-    converted: dict[str, Any] = convert_numbers(metadata, strings)
+    converted_metadata: dict[str, Any] = convert_numbers(metadata, strings)
     note = metadata.get(_NOTE_KEY)
     if not isinstance(note, dict):
-        return converted
+        return converted_metadata
     arguments = {key: note[key] for key in (_CONTENT_KEY,) if key in note}
-    return converted | {_NOTE_KEY: note | convert_numbers(arguments, strings)}
+    return converted_metadata | {_NOTE_KEY: note | convert_numbers(arguments, strings)}

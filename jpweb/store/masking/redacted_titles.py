@@ -63,13 +63,13 @@ def _fits_between(kept_parts: Sequence[str], title: str, *, is_cut: bool) -> boo
 
     ``is_cut``: what follows the last marker, or that marker itself, is not whole.
     """
-    first, *between, last = kept_parts
-    if not title.startswith(first):
+    first_part, *middle_parts, last_part = kept_parts
+    if not title.startswith(first_part):
         return False
-    end = len(first)
-    for part in between:
+    end = len(first_part)
+    for part in middle_parts:
         part_start = title.find(part, end + 1)
         if part_start < 0:
             return False
         end = part_start + len(part)
-    return is_cut or (title.endswith(last) and len(title) - len(last) > end)
+    return is_cut or (title.endswith(last_part) and len(title) - len(last_part) > end)

@@ -157,13 +157,13 @@ def replace_in_element(
     fields = event.kind.to_fields()
     counts: dict[str, int] = {}
     for key in list_content_keys(event):
-        original = number_texts.convert_numbers(fields[key], digits)
+        original_value = number_texts.convert_numbers(fields[key], digits)
         fields[key] = (
-            _replace_in_question(original, strings, marker)
+            _replace_in_question(original_value, strings, marker)
             if isinstance(event.kind, InquiryRequest)
-            else replace_strings(original, strings, marker)
+            else replace_strings(original_value, strings, marker)
         )
-        counts[key] = _count(original, strings) if fields[key] != original else 0
+        counts[key] = _count(original_value, strings) if fields[key] != original_value else 0
     metadata = number_texts.convert_metadata_numbers(decode_metadata(event.metadata), digits)
     counts["metadata"] = _count(metadata, strings)
     for key, value in read_unread_fields(element).items():  # the new element lacks them
@@ -181,10 +181,10 @@ def replace_in_element(
 
 def decode_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     """Return an event's metadata with the formatted arguments as text, not in base64."""
-    encoded = metadata.get(_FORMATTED_KEY)
-    if not isinstance(encoded, str):
+    encoded_text = metadata.get(_FORMATTED_KEY)
+    if not isinstance(encoded_text, str):
         return metadata
-    return metadata | {_FORMATTED_KEY: base64_fields.decode_text(encoded)}
+    return metadata | {_FORMATTED_KEY: base64_fields.decode_text(encoded_text)}
 
 
 def _encode_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -279,11 +279,11 @@ def _replace_in_question(
     question: dict[str, Any], strings: Sequence[str], marker: str
 ) -> dict[str, Any]:
     """Replace strings in what a question says; the names of its parts and its type stay."""
-    replaced = {
+    replaced_fields = {
         name: value if name in _QUESTION_FORM_KEYS else replace_strings(value, strings, marker)
         for name, value in question.items()
     }
-    return replaced | {
+    return replaced_fields | {
         "answer_type": _map_options(
             lambda text: replace_in_text(text, strings, marker), question["answer_type"]
         )
@@ -339,11 +339,11 @@ def _replace_in_value(
     """Replace strings in the JSON value of an element, also inside base64."""
 
     def replace_decoded(text: str) -> str:
-        plain = base64_fields.decode_content(text)
-        changed = replace_in_text(plain, strings, marker)
-        if changed == plain:
+        decoded_text = base64_fields.decode_content(text)
+        changed_text = replace_in_text(decoded_text, strings, marker)
+        if changed_text == decoded_text:
             return text
-        return changed if plain == text else base64_fields.encode_text(changed)
+        return changed_text if decoded_text == text else base64_fields.encode_text(changed_text)
 
     count = _count(base64_fields.map_strings(base64_fields.decode_content, value), strings)
     if not count:
@@ -358,7 +358,7 @@ def _replace_in_value(
 def _read_json(value: Any) -> Element:
     """Return the element of a JSON value; halves of characters are escaped, as in JP's files."""
     text = json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n  ")
-    return wire.read_element(_SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text))
+    return wire.read_element(_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def _count(value: Any, strings: Sequence[str]) -> int:

@@ -117,12 +117,12 @@ def list_due(limit: int) -> list[DueNotification]:
             waiting_rows += [(row, channel) for row in _list_due_questions(channel)[:limit]]
             waiting_rows += [(row, channel) for row in _list_due_approvals(channel)[:limit]]
             waiting_rows += [(row, channel) for row in due_mentions.list_due(channel)[:limit]]
-    waiting_rows.sort(key=lambda waiting: _get_start(waiting[0]))
+    waiting_rows.sort(key=lambda pair: _get_start(pair[0]))
     receivers: dict[tuple[Channel, int], Any] = {}
     for channel in {channel for _, channel in waiting_rows}:
-        keys = {_receiver_id(row) for row, other in waiting_rows if other is channel}
-        usable = channel.list_usable().select_related("person").in_bulk(keys)
-        receivers |= {(channel, key): receiver for key, receiver in usable.items()}
+        keys = {_receiver_id(row) for row, row_channel in waiting_rows if row_channel is channel}
+        usable_receivers = channel.list_usable().select_related("person").in_bulk(keys)
+        receivers |= {(channel, key): receiver for key, receiver in usable_receivers.items()}
     return _pick_due(waiting_rows, receivers, limit)
 
 
@@ -226,7 +226,7 @@ def record_failure(
 
 
 def _make_due(row: WaitingRow, channel: Channel, receiver: Any) -> DueNotification:
-    common: dict[str, Any] = {
+    common_fields: dict[str, Any] = {
         "destination_id": receiver.pk,
         "person_id": receiver.person_id,
         "person_name": receiver.person.display_name,
@@ -235,22 +235,22 @@ def _make_due(row: WaitingRow, channel: Channel, receiver: Any) -> DueNotificati
         "channel": channel,
     }
     if isinstance(row, Mention):
-        return DueNotification(**common, **_describe_mention(row))
-    common |= {
+        return DueNotification(**common_fields, **_describe_mention(row))
+    common_fields |= {
         "workspace": row.conversation.workspace.name,
         "conversation": row.conversation.title,
     }
     if isinstance(row, Approval):
         kind = ApprovalKind(row.kind)
         return DueNotification(
-            **common, asker=row.tool_name, approval_id=row.pk, approval_kind=kind
+            **common_fields, asker=row.tool_name, approval_id=row.pk, approval_kind=kind
         )
     answer_type = ANSWER_TYPES.get(row.answer_type)
     is_secret = answer_type is not None and not answer_type.RECORDS_ANSWER
     text = "" if answer_type is None or is_secret else str(row.question.get("text", ""))
     asker, buttons = row.label or row.asker, answer_buttons.list_buttons(row)
     return DueNotification(
-        **common,
+        **common_fields,
         asker=asker,
         inquiry_id=row.pk,
         place=Place(row.conversation.workspace_id, row.conversation_id, f"inquiry:{row.pk}"),
@@ -279,11 +279,11 @@ def _list_due_questions(channel: Channel) -> QuerySet[Inquiry]:
 
 
 def _list_due_approvals(channel: Channel) -> QuerySet[Approval]:
-    waiting = Approval.objects.filter(is_run_unfinished(), state=ApprovalState.OPEN)
-    return _join_receivers(waiting, "approval", channel)
+    waiting_approvals = Approval.objects.filter(is_run_unfinished(), state=ApprovalState.OPEN)
+    return _join_receivers(waiting_approvals, "approval", channel)
 
 
-def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) -> QuerySet[Row]:
+def _join_receivers(waiting_rows: QuerySet[Row], row_field: str, channel: Channel) -> QuerySet[Row]:
     """Return a row per due destination or browser, with its key in the column ``receiver_key``."""
     responders = Membership.objects.filter(
         person_id=OuterRef("receiver_person"),
@@ -291,24 +291,24 @@ def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) ->
         role__gte=Role.RESPONDER,
         person__is_active=True,
     )
-    is_held_back = _is_held_back(waiting.model)
-    previous = returned_questions.list_previous(channel, row_field)
-    usable = channel.list_usable().filter(pk=OuterRef("receiver_key"))
+    is_held_back = _is_held_back(waiting_rows.model)
+    previous_deliveries = returned_questions.list_previous(channel, row_field)
+    usable_receivers = channel.list_usable().filter(pk=OuterRef("receiver_key"))
     seconds = ExpressionWrapper(F(f"{channel.path}__delay"), IntegerField())
     delay = ExpressionWrapper(seconds * Value(timedelta(seconds=1)), DurationField())
     order = ("asked_at", "pk")
     due_rows: QuerySet[Row] = (
-        waiting.annotate(
+        waiting_rows.annotate(
             receiver_key=F(f"{channel.path}__pk"),
             receiver_person=F(f"{channel.path}__person_id"),
             due_at=ExpressionWrapper(F("asked_at") + delay, DateTimeField()),
-            present_return=returned_questions.find_present_return(waiting.model),
+            present_return=returned_questions.find_present_return(waiting_rows.model),
         )
         .filter(
-            ~Exists(previous),
+            ~Exists(previous_deliveries),
             ~is_held_back,
             Exists(responders),
-            Exists(usable),
+            Exists(usable_receivers),
             due_at__lte=Now(),
         )
         .annotate(place=Window(RowNumber(), partition_by=F("receiver_key"), order_by=order))

@@ -50,13 +50,13 @@ def add_destination(
     if not can_answer(person_id, workspace_id):
         raise DestinationRefused("Choose a workspace in which you can answer.")
     person = Person.objects.select_for_update().get(pk=person_id)  # serializes the count below
-    existing = list(NotificationDestination.objects.filter(person_id=person_id))
+    existing_rows = list(NotificationDestination.objects.filter(person_id=person_id))
     if any(
         destination.workspace_id == workspace_id and destination.url == url
-        for destination in existing
+        for destination in existing_rows
     ):
         raise DestinationRefused("You already have this channel for this workspace.")
-    if len(existing) >= MAX_DESTINATIONS:
+    if len(existing_rows) >= MAX_DESTINATIONS:
         raise DestinationRefused(
             f"You have {MAX_DESTINATIONS} channels. Remove one to add another."
         )

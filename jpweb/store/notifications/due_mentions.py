@@ -39,8 +39,8 @@ def list_due(channel: Channel) -> QuerySet[Mention]:
     order = ("made_at", "pk")
     place = Window(RowNumber(), partition_by=F("receiver_key"), order_by=order)
     due_rows = _filter_due(channel).annotate(place=place).filter(place__lte=MAX_PER_DESTINATION)
-    ordered: QuerySet[Mention] = due_rows.select_related(_WORKSPACE).order_by(*order)
-    return ordered
+    ordered_rows: QuerySet[Mention] = due_rows.select_related(_WORKSPACE).order_by(*order)
+    return ordered_rows
 
 
 def is_due(channel: Channel, mention_id: int, receiver_id: int) -> bool:
@@ -71,7 +71,7 @@ def _filter_due(channel: Channel) -> QuerySet[Any]:
     )
     seconds = ExpressionWrapper(F(f"{receivers}__delay"), IntegerField())
     delay = ExpressionWrapper(seconds * Value(timedelta(seconds=1)), DurationField())
-    previous = channel.delivery_model.objects.filter(
+    previous_deliveries = channel.delivery_model.objects.filter(
         **{f"{channel.receiver}_id": OuterRef("receiver_key"), "mention": OuterRef("pk")}
     )
     rows = Mention.objects.filter(seen_at=None, person__is_notified_of_mentions=True).annotate(
@@ -82,10 +82,12 @@ def _filter_due(channel: Channel) -> QuerySet[Any]:
     if channel is ADDRESS:
         rows = rows.annotate(receiver_workspace=F(f"{receivers}__workspace_id"))
         rows = rows.filter(receiver_workspace=F(f"{_WORKSPACE}_id"))
-    usable = channel.list_usable().filter(pk=OuterRef("receiver_key"))
+    usable_receivers = channel.list_usable().filter(pk=OuterRef("receiver_key"))
     is_recent = Q(
         due_at__lte=Now(),
         due_at__gte=clock.now() - timedelta(hours=LATEST_HOURS),
         made_at__gte=F("receiver_added_at"),
     )
-    return rows.filter(is_recent, ~Exists(previous), Exists(memberships), Exists(usable))
+    return rows.filter(
+        is_recent, ~Exists(previous_deliveries), Exists(memberships), Exists(usable_receivers)
+    )

@@ -62,8 +62,8 @@ def save_subscription(
     endpoint_hash = hashlib.sha256(endpoint.encode()).hexdigest()
     PushSubscription.objects.filter(endpoint_hash=endpoint_hash).exclude(sign_in=sign_in).delete()
     PushSubscription.objects.filter(sign_in=sign_in).exclude(person=person).delete()
-    others = list_live().filter(person_id=sign_in.person_id).exclude(sign_in=sign_in)
-    if others.count() >= MAX_SUBSCRIPTIONS:
+    other_subscriptions = list_live().filter(person_id=sign_in.person_id).exclude(sign_in=sign_in)
+    if other_subscriptions.count() >= MAX_SUBSCRIPTIONS:
         raise SubscriptionRefused(
             f"You have {MAX_SUBSCRIPTIONS} browsers. Remove one to add another."
         )

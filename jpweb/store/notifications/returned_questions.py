@@ -23,11 +23,11 @@ def list_previous(channel: Channel, row_field: str) -> QuerySet[Any]:
     The outer query has the receiver's key in the column ``receiver_key``, and the number of the
     return in ``present_return``.
     """
-    previous: QuerySet[Any] = channel.delivery_model.objects.filter(
+    previous_deliveries: QuerySet[Any] = channel.delivery_model.objects.filter(
         return_number__gte=OuterRef("present_return"),
         **{f"{channel.receiver}_id": OuterRef("receiver_key"), row_field: OuterRef("pk")},
     )
-    return previous
+    return previous_deliveries
 
 
 def find_present_return(model: type[Model]) -> Any:
@@ -37,7 +37,9 @@ def find_present_return(model: type[Model]) -> Any:
     """
     if model is not Inquiry:
         return Value(0)
-    ended = QuestionSnooze.objects.filter(
+    ended_snoozes = QuestionSnooze.objects.filter(
         inquiry_id=OuterRef("pk"), person_id=OuterRef("receiver_person"), until__lte=Now()
     )
-    return Coalesce(Subquery(ended.values("return_number")[:1], output_field=IntegerField()), 0)
+    return Coalesce(
+        Subquery(ended_snoozes.values("return_number")[:1], output_field=IntegerField()), 0
+    )

@@ -87,16 +87,18 @@ def count_affected_people(workspace_id: int) -> Counter[int]:
     members = Membership.objects.filter(workspace_id=workspace_id)
     direct_roles = dict(members.values_list("person_id", "direct_role"))
     granted_roles = defaultdict(list)
-    for granted in member_roles.list_roles(direct_roles, [workspace_id]):
-        granted_roles[granted.person_id].append(granted)
+    for granted_role in member_roles.list_roles(direct_roles, [workspace_id]):
+        granted_roles[granted_role.person_id].append(granted_role)
     counts: Counter[int] = Counter()
     for person_id, grouped_roles in granted_roles.items():
         value = direct_roles[person_id]
         direct_role = None if value is None else Role(value)
         role = member_roles.combine_roles(direct_role, grouped_roles)
-        for group_id in {granted.group_id for granted in grouped_roles}:
-            others = [granted for granted in grouped_roles if granted.group_id != group_id]
-            counts[group_id] += member_roles.combine_roles(direct_role, others) != role
+        for group_id in {granted_role.group_id for granted_role in grouped_roles}:
+            other_roles = [
+                granted_role for granted_role in grouped_roles if granted_role.group_id != group_id
+            ]
+            counts[group_id] += member_roles.combine_roles(direct_role, other_roles) != role
     return counts
 
 
@@ -161,8 +163,10 @@ def _filter_managed(owner_id: int) -> QuerySet[Group]:
 
 
 def list_owned_ids(owner_id: int) -> QuerySet[Membership, Any]:
-    owned = Membership.objects.filter(person_id=owner_id, role=Role.OWNER, person__is_active=True)
-    return owned.values("workspace_id")
+    owned_memberships = Membership.objects.filter(
+        person_id=owner_id, role=Role.OWNER, person__is_active=True
+    )
+    return owned_memberships.values("workspace_id")
 
 
 def _summarise(group: Group) -> GroupSummary:
@@ -184,8 +188,8 @@ def lock_managed_group(
 
 def _can_change(group_id: int, owner_id: int, workspace_id: int | None) -> bool:
     """Tell whether an owner manages a group, and owns the workspace where it is given a role."""
-    owned = list_owned_ids(owner_id)
-    is_owned = workspace_id is None or owned.filter(workspace_id=workspace_id).exists()
+    owned_memberships = list_owned_ids(owner_id)
+    is_owned = workspace_id is None or owned_memberships.filter(workspace_id=workspace_id).exists()
     return is_owned and _filter_managed(owner_id).filter(pk=group_id).exists()
 
 
@@ -205,9 +209,9 @@ def lock_group(group: Group, workspace_id: int | None = None) -> tuple[list[int]
 def require_free_names(person_ids: Sequence[int], workspace_ids: Sequence[int]) -> None:
     """Raise NameTaken for a person whom a group would let into a workspace once they accept it."""
     for workspace_id in workspace_ids:
-        waiting = list(list_pending_people(workspace_id).filter(person_id__in=person_ids))
-        taken_names = invitations.load_taken_names(workspace_id) if waiting else {}
-        for row in waiting:
+        pending_people = list(list_pending_people(workspace_id).filter(person_id__in=person_ids))
+        taken_names = invitations.load_taken_names(workspace_id) if pending_people else {}
+        for row in pending_people:
             invitations.check_free_name(row.person.display_name, taken_names)
 
 
@@ -219,8 +223,8 @@ def apply_roles(
     Returns the hashes of the sign-ins that this ended.
     """
     granted_roles = defaultdict(list)
-    for granted in member_roles.list_roles(person_ids, workspace_ids):
-        granted_roles[granted.person_id, granted.workspace_id].append(granted)
+    for granted_role in member_roles.list_roles(person_ids, workspace_ids):
+        granted_roles[granted_role.person_id, granted_role.workspace_id].append(granted_role)
     memberships = {
         (member.person_id, member.workspace_id): member
         for member in Membership.objects.filter(

@@ -79,18 +79,18 @@ def list_identities(person_id: int) -> QuerySet[Identity]:
 
 
 @transaction.atomic
-def use_identity(proven: ProvenIdentity) -> Identity | None:
+def use_identity(proven_identity: ProvenIdentity) -> Identity | None:
     """Return the identity with its person, and note its use; None for an unknown one."""
-    rows = Identity.objects.filter(issuer=proven.issuer, subject=proven.subject)
+    rows = Identity.objects.filter(issuer=proven_identity.issuer, subject=proven_identity.subject)
     identity = rows.select_related("person").first()
     if identity is not None:
-        rows.update(used_at=clock.now(), email=proven.email)
+        rows.update(used_at=clock.now(), email=proven_identity.email)
     return identity
 
 
 @transaction.atomic
 def connect_identity(
-    person: Person, proven: ProvenIdentity, *, is_own: bool, maker_id: int | None = None
+    person: Person, proven_identity: ProvenIdentity, *, is_own: bool, maker_id: int | None = None
 ) -> Identity:
     """Let an identity sign a person in. Raises IdentityTaken.
 
@@ -98,22 +98,24 @@ def connect_identity(
     ``maker_id`` who made the link that did.
     """
     identity, is_new = Identity.objects.get_or_create(
-        issuer=proven.issuer,
-        subject=proven.subject,
+        issuer=proven_identity.issuer,
+        subject=proven_identity.subject,
         defaults={
             "person": person,
-            "email": proven.email,
+            "email": proven_identity.email,
             "is_own": is_own,
             "maker_id": maker_id,
         },
     )
     if identity.person_id != person.pk:
         raise IdentityTaken(
-            f"This identity at {proven.provider} belongs to another account. Sign in with it, and "
-            "disconnect it there first."
+            f"This identity at {proven_identity.provider} belongs to another account. "
+            "Sign in with it, and disconnect it there first."
         )
     if is_new:
-        _record(Act.IDENTITY_CONNECTED, Actor.from_person(person), person.pk, proven.provider)
+        _record(
+            Act.IDENTITY_CONNECTED, Actor.from_person(person), person.pk, proven_identity.provider
+        )
     elif is_own and not identity.is_own:
         Identity.objects.filter(pk=identity.pk).update(is_own=True, maker=None)
     return identity

@@ -58,8 +58,8 @@ def create_invitation(workspace: Workspace, name: str, role: Role, inviter: Pers
     name = names.check_name(name)
     check_link_rate(inviter.pk)
     Workspace.objects.select_for_update().get(pk=workspace.pk)
-    pending = [row.name for row in list_pending(workspace.pk)]
-    require_free_name(workspace.pk, name, pending)
+    pending_names = [row.name for row in list_pending(workspace.pk)]
+    require_free_name(workspace.pk, name, pending_names)
     token = secrets.token_urlsafe(32)
     Invitation.objects.create(
         workspace=workspace,
@@ -78,9 +78,9 @@ def create_invitation(workspace: Workspace, name: str, role: Role, inviter: Pers
 
 def check_link_rate(person_id: int) -> None:
     """Raise TooManyLinks for a person who made too many invitations and links in the last hour."""
-    recent = {"created_at__gt": Now() - timedelta(hours=1)}
-    link_count = Invitation.objects.filter(inviter_id=person_id, **recent).count()
-    link_count += SignInLink.objects.filter(maker_id=person_id, **recent).count()
+    recent_filter = {"created_at__gt": Now() - timedelta(hours=1)}
+    link_count = Invitation.objects.filter(inviter_id=person_id, **recent_filter).count()
+    link_count += SignInLink.objects.filter(maker_id=person_id, **recent_filter).count()
     if link_count >= MAX_LINKS_PER_HOUR:
         raise TooManyLinks(
             f"You created {MAX_LINKS_PER_HOUR} links within an hour. Try again later."
@@ -205,7 +205,10 @@ def _add_member(row: Invitation, person: Person) -> Role:
 
 
 def require_free_name(
-    workspace_id: int, name: str, pending: list[str] | None = None, person_id: int | None = None
+    workspace_id: int,
+    name: str,
+    pending_names: list[str] | None = None,
+    person_id: int | None = None,
 ) -> None:
     """Raise NameTaken for a name that looks like that of a member or of a pending invitation."""
     members = Membership.objects.filter(workspace_id=workspace_id).select_related("person")
@@ -213,7 +216,7 @@ def require_free_name(
     if any(membership.pk == person_id for membership in people):
         raise NameTaken("You are already in this workspace.")
     taken_names = [membership.display_name for membership in people]
-    check_free_name(name, names.index_by_skeleton([*taken_names, *(pending or [])]))
+    check_free_name(name, names.index_by_skeleton([*taken_names, *(pending_names or [])]))
 
 
 def load_taken_names(workspace_id: int) -> dict[str, str]:

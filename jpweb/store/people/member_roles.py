@@ -78,10 +78,10 @@ def combine_roles(direct_role: Role | None, grouped_roles: Sequence[GroupedRole]
 
     A group that the person has not accepted adds to a role, and lets nobody in.
     """
-    if direct_role is None and not any(granted.is_accepted for granted in grouped_roles):
+    if direct_role is None and not any(granted_role.is_accepted for granted_role in grouped_roles):
         return None
     direct_roles = [] if direct_role is None else [direct_role]
-    return Role.combine([*direct_roles, *(granted.role for granted in grouped_roles)])
+    return Role.combine([*direct_roles, *(granted_role.role for granted_role in grouped_roles)])
 
 
 def make_role_change(

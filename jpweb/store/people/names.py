@@ -44,17 +44,21 @@ def check_name(name: str) -> str:
 
 def make_skeleton(name: str) -> str:
     """Return a text that is the same for names that look alike: by case, width or letter."""
-    folded = unicodedata.normalize("NFKC", name).casefold()
-    visible = (character for character in folded if not _is_hidden(character) and character != " ")
+    folded_name = unicodedata.normalize("NFKC", name).casefold()
+    visible_characters = (
+        character for character in folded_name if not _is_hidden(character) and character != " "
+    )
     return unicodedata.normalize(
-        "NFC", "".join(_make_prototype(character) for character in visible)
+        "NFC", "".join(_make_prototype(character) for character in visible_characters)
     )
 
 
-def find_lookalike(name: str, others: Iterable[str]) -> str | None:
+def find_lookalike(name: str, other_names: Iterable[str]) -> str | None:
     """Return the first of the other names that looks like this one."""
     skeleton = make_skeleton(name)
-    return next((candidate for candidate in others if make_skeleton(candidate) == skeleton), None)
+    return next(
+        (candidate for candidate in other_names if make_skeleton(candidate) == skeleton), None
+    )
 
 
 def index_by_skeleton(names: Iterable[str]) -> dict[str, str]:
@@ -65,9 +69,9 @@ def index_by_skeleton(names: Iterable[str]) -> dict[str, str]:
     return names_by_skeleton
 
 
-def check_unlike(name: str, others: Iterable[str]) -> None:
+def check_unlike(name: str, other_names: Iterable[str]) -> None:
     """Raise InvalidName where the name looks like another one."""
-    if (lookalike := find_lookalike(name, others)) is not None:
+    if (lookalike := find_lookalike(name, other_names)) is not None:
         raise InvalidName(f"It looks like “{lookalike}”.")
 
 

@@ -73,7 +73,7 @@ def find_setup(person_id: int, *, is_own: bool = True) -> bytes | None:
 
 
 @transaction.atomic
-def confirm_setup(person: Person, typed: str, *, is_own: bool = True) -> list[str] | None:
+def confirm_setup(person: Person, typed_code: str, *, is_own: bool = True) -> list[str] | None:
     """Turn a factor on by the first code of its app.
 
     Returns the recovery codes, which are not shown again; None for a wrong code.
@@ -81,7 +81,7 @@ def confirm_setup(person: Person, typed: str, *, is_own: bool = True) -> list[st
     factors = SecondFactor.objects.select_for_update()
     factor = factors.filter(person=person, confirmed_at=None, is_own=is_own).first()
     secret = totp.open_secret(factor.sealed_secret, person.pk) if factor else None
-    step = totp.find_step(secret, typed, 0) if secret else None
+    step = totp.find_step(secret, typed_code, 0) if secret else None
     if factor is None or step is None:
         return None
     factor.confirmed_at, factor.last_step = clock.now(), step
@@ -128,7 +128,7 @@ def remove_unproven(person_id: int, actor: Actor) -> bool:
 
 
 @transaction.atomic
-def check_code(person_id: int, typed: str) -> CodeCheck:
+def check_code(person_id: int, typed_code: str) -> CodeCheck:
     """Use a code of the app, or a recovery code. Both count once; while locked, none counts."""
     factors = SecondFactor.objects.select_for_update()
     factor = factors.filter(person_id=person_id, confirmed_at__isnull=False).first()
@@ -137,7 +137,7 @@ def check_code(person_id: int, typed: str) -> CodeCheck:
     if factor.is_locked:
         return CodeCheck("", factor.locked_until)
     factor.locked_until = None
-    method = _use_code(factor, typed)
+    method = _use_code(factor, typed_code)
     if method:
         factor.failure_count = factor.lock_count = 0
     else:
@@ -146,14 +146,14 @@ def check_code(person_id: int, typed: str) -> CodeCheck:
     return CodeCheck(method, factor.locked_until)
 
 
-def _use_code(factor: SecondFactor, typed: str) -> str:
+def _use_code(factor: SecondFactor, typed_code: str) -> str:
     secret = totp.open_secret(factor.sealed_secret, factor.person_id)
-    step = totp.find_step(secret, typed, factor.last_step) if secret else None
+    step = totp.find_step(secret, typed_code, factor.last_step) if secret else None
     if step is not None:
         factor.last_step = step
         return "app code"
-    unused = factor.recovery_codes.filter(code_hash=_hash_code(typed), used_at=None)
-    return "recovery code" if unused.update(used_at=clock.now()) else ""
+    unused_codes = factor.recovery_codes.filter(code_hash=_hash_code(typed_code), used_at=None)
+    return "recovery code" if unused_codes.update(used_at=clock.now()) else ""
 
 
 def _count_failure(factor: SecondFactor) -> None:
@@ -180,8 +180,8 @@ def _make_recovery_codes(factor: SecondFactor) -> list[str]:
     return ["-".join(text[start : start + 4] for start in range(0, len(text), 4)) for text in texts]
 
 
-def _hash_code(typed: str) -> str:
-    code = "".join(typed.upper().replace("-", " ").split())
+def _hash_code(typed_code: str) -> str:
+    code = "".join(typed_code.upper().replace("-", " ").split())
     return hashlib.sha256(code.encode(errors="replace")).hexdigest()
 
 

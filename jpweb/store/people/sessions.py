@@ -131,7 +131,7 @@ def find_live(session_key: str | None) -> SignIn | None:
 
 def list_open(person_id: int, session_key: str | None) -> list[OpenSignIn]:
     """Return the sign-ins of a person that have not ended, the newest request first."""
-    current = hash_key(session_key or "")
+    current_hash = hash_key(session_key or "")
     rows = list_live_rows().filter(person_id=person_id).order_by("-seen_at")
     return [
         OpenSignIn(
@@ -139,7 +139,7 @@ def list_open(person_id: int, session_key: str | None) -> list[OpenSignIn]:
             read_browser(row),
             row.began_at,
             row.seen_at,
-            row.pk == current,
+            row.pk == current_hash,
             row.maker_id not in (None, person_id),
         )
         for row in rows
@@ -203,8 +203,8 @@ def end_made_by_others(person_id: int, but_key: str | None = None) -> list[str]:
 
     Returns the hashes of those that ended.
     """
-    others = _filter_others(person_id, but_key).filter(maker__isnull=False)
-    return _end(others.exclude(maker_id=person_id))
+    other_sessions = _filter_others(person_id, but_key).filter(maker__isnull=False)
+    return _end(other_sessions.exclude(maker_id=person_id))
 
 
 def read_browser(row: SignIn) -> str:
@@ -243,17 +243,19 @@ _sign_in_query = CompiledQuery(
 
 def _is_live() -> Q:
     """Return the condition that ``_compute_end`` of a row is in the future."""
-    age, idle = _read_limits()
-    return Q(expires_at__gt=Now(), began_at__gt=Now() - age, seen_at__gt=Now() - idle)
+    age_seconds, idle_seconds = _read_limits()
+    return Q(
+        expires_at__gt=Now(), began_at__gt=Now() - age_seconds, seen_at__gt=Now() - idle_seconds
+    )
 
 
 def _compute_end(expires_at: datetime, began_at: datetime, seen_at: datetime) -> datetime:
     """Return when a sign-in ends; a limit that was lowered since it began counts for it, too."""
-    age, idle = _read_limits()
-    return min(expires_at, began_at + age, seen_at + idle)
+    age_seconds, idle_seconds = _read_limits()
+    return min(expires_at, began_at + age_seconds, seen_at + idle_seconds)
 
 
 def _read_limits() -> tuple[timedelta, timedelta]:
     """Return how long a sign-in may last, and how long without a request."""
-    age, idle = settings.SESSION_COOKIE_AGE, settings.SESSION_IDLE_SECONDS
-    return timedelta(seconds=age), timedelta(seconds=idle)
+    age_seconds, idle_seconds = settings.SESSION_COOKIE_AGE, settings.SESSION_IDLE_SECONDS
+    return timedelta(seconds=age_seconds), timedelta(seconds=idle_seconds)

@@ -10,14 +10,14 @@ from jpweb.store.people.identities import ProvenIdentity
 
 
 @transaction.atomic
-def admit_person(proven: ProvenIdentity) -> Identity | None:
+def admit_person(proven_identity: ProvenIdentity) -> Identity | None:
     """Return the identity of the person who comes in; None for an unknown one. Raises NameTaken.
 
     An unknown person with a verified address gets an account where an open invitation has that
     address as its name. The invitation's owner chose it, and the provider proved who has it.
     """
-    identity = identities.use_identity(proven)
+    identity = identities.use_identity(proven_identity)
     if identity is not None:
         return identity if identity.person.is_active else None
-    person = invitations.accept_by_email(proven.email) if proven.email else None
-    return identities.connect_identity(person, proven, is_own=True) if person else None
+    person = invitations.accept_by_email(proven_identity.email) if proven_identity.email else None
+    return identities.connect_identity(person, proven_identity, is_own=True) if person else None

@@ -39,13 +39,13 @@ def seal_secret(secret: bytes, person_id: int) -> str:
     """Return a secret encrypted for a person's row; in another person's it cannot be opened."""
     nonce = os.urandom(_NONCE_BYTES)
     cipher = ChaCha20Poly1305(_derive_key(settings.SECRET_KEY))
-    sealed = cipher.encrypt(nonce, secret, str(person_id).encode())
-    return base64.b64encode(nonce + sealed).decode()
+    ciphertext = cipher.encrypt(nonce, secret, str(person_id).encode())
+    return base64.b64encode(nonce + ciphertext).decode()
 
 
-def open_secret(sealed: str, person_id: int) -> bytes | None:
+def open_secret(sealed_secret: str, person_id: int) -> bytes | None:
     """Return a sealed secret; None where it was sealed with another key or for another person."""
-    data = base64.b64decode(sealed)
+    data = base64.b64decode(sealed_secret)
     cipher = ChaCha20Poly1305(_derive_key(settings.SECRET_KEY))
     try:
         return cipher.decrypt(data[:_NONCE_BYTES], data[_NONCE_BYTES:], str(person_id).encode())
@@ -53,9 +53,9 @@ def open_secret(sealed: str, person_id: int) -> bytes | None:
         return None
 
 
-def find_step(secret: bytes, typed: str, last_step: int) -> int | None:
+def find_step(secret: bytes, typed_code: str, last_step: int) -> int | None:
     """Return the time step of a code; None for a wrong one and one not after ``last_step``."""
-    code = "".join(typed.split())
+    code = "".join(typed_code.split())
     if not _CODE.fullmatch(code):
         return None
     current_step = int(clock.now_timestamp()) // STEP_SECONDS

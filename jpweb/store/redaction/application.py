@@ -125,8 +125,8 @@ def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> 
     if obstacle := describe_obstacle(conversation.pk):
         raise NotRedactable(obstacle)
     marker = db_text.clean_text(request.make_marker(person.display_name))
-    resolved = suggestions.resolve_markers(conversation.pk, request.strings)
-    request = replace(request, strings=resolved)
+    resolved_strings = suggestions.resolve_markers(conversation.pk, request.strings)
+    request = replace(request, strings=resolved_strings)
     preview = Preview(file=conversation.source)
     replacements, preview.kept_events = _find_replacements(conversation, request, marker)
     if not replacements:
@@ -134,12 +134,12 @@ def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> 
     secrets_by_marker = copies.read_open_secrets(conversation.pk)  # some are closed below
     strings: tuple[str, ...] = request.strings
     keys: set[str] = set()
-    for entry, replaced in replacements:
-        _replace_entry(conversation, entry, replaced, request, person)
-        strings = strings or replaced.strings
-        keys |= replaced.keys
+    for entry, change in replacements:
+        _replace_entry(conversation, entry, change, request, person)
+        strings = strings or change.strings
+        keys |= change.keys
         preview.events.append(
-            PreviewedEvent(entry.anchor, entry.position, entry.kind, replaced.counts)
+            PreviewedEvent(entry.anchor, entry.position, entry.kind, change.counts)
         )
     content = CopiedContent(strings, keys, marker, secrets_by_marker)
     preview.copies = column_copies.replace_copies(conversation, content)
@@ -162,10 +162,10 @@ def _find_replacements(
     kept_events: list[KeptEvent] = []
     entries = _select_entries(conversation, request).order_by("position")
     for entry in entries.iterator(chunk_size=200):
-        replaced = _make_replacement(entry, request, marker)
-        if replaced.counts:
-            replacements.append((entry, replaced))
-        if fields := kept_texts.list_kept_fields(replaced.element, request.strings):
+        change = _make_replacement(entry, request, marker)
+        if change.counts:
+            replacements.append((entry, change))
+        if fields := kept_texts.list_kept_fields(change.element, request.strings):
             kept_events.append(KeptEvent(entry.anchor, entry.position, entry.kind, fields))
     return replacements, kept_events
 
@@ -194,15 +194,17 @@ def _select_entries(
         return entries
     element_anchor, _ = anchor_ids.split_anchor(request.anchor)
     content_anchor = anchor_ids.strip_ordinal(element_anchor)
-    equal = models.Q(anchor=content_anchor) | models.Q(anchor__startswith=f"{content_anchor}-x")
-    return entries.filter(equal)
+    is_same_event = models.Q(anchor=content_anchor) | models.Q(
+        anchor__startswith=f"{content_anchor}-x"
+    )
+    return entries.filter(is_same_event)
 
 
 def _make_replacement(entry: JournalEntry, request: RedactionRequest, marker: str) -> Replacement:
     """Return the new element of an entry. Raises NotRedactable where content would stay."""
     element, strings = wire.read_element(entry.text), request.strings
     try:
-        replaced = (
+        change = (
             replacement.replace_in_element(element, strings, marker, has_numbers=True)
             if strings
             else replacement.replace_whole(element, marker)
@@ -212,16 +214,16 @@ def _make_replacement(entry: JournalEntry, request: RedactionRequest, marker: st
             f"Event {entry.position} can't keep its form with these strings replaced: {error}. "
             "Redact all of its content instead."
         ) from error
-    if replaced.counts and any(string in marker for string in replaced.strings):
+    if change.counts and any(string in marker for string in change.strings):
         raise NotRedactable("The reason repeats what is redacted. Say it in other words.")
-    is_kept = any(string in replaced.element.raw for string in strings)
-    if replaced.counts and is_kept and not request.is_conversation_wide:
+    is_kept = any(string in change.element.raw for string in strings)
+    if change.counts and is_kept and not request.is_conversation_wide:
         raise NotRedactable(
             f"One of these strings is also in a name or an id of event {entry.position}. Names "
             "and ids can't be redacted. Redact all content of the event, or these strings "
             "everywhere in the conversation: the preview then names what stays."
         )
-    return replaced
+    return change
 
 
 def _is_too_long(conversation: Conversation) -> bool:
@@ -235,16 +237,16 @@ def _is_too_long(conversation: Conversation) -> bool:
 def _replace_entry(
     conversation: Conversation,
     entry: JournalEntry,
-    replaced: Replacement,
+    change: Replacement,
     request: RedactionRequest,
     person: Person,
 ) -> None:
     """Replace one entry, its derived columns and passages, and record that."""
-    old_text, element = entry.text, replaced.element
+    old_text, element = entry.text, change.element
     new_text = db_text.clean_text(element.raw)
     key = keyed_hashes.make_key()
-    earlier = Redaction.objects.filter(conversation=conversation, anchor=entry.anchor)
-    earlier.update(text="")
+    earlier_redactions = Redaction.objects.filter(conversation=conversation, anchor=entry.anchor)
+    earlier_redactions.update(text="")
     redaction = Redaction.objects.create(
         conversation=conversation,
         anchor=entry.anchor,
@@ -262,8 +264,8 @@ def _replace_entry(
     Passage.objects.filter(conversation=conversation, position=entry.position).delete()
     old_element = wire.read_element(old_text)
     event_masks = masks.load_masks(conversation.pk, [entry.anchor])
-    for titled in (event_masks.read_element(entry.anchor, old_text), old_element):
-        derived_columns.replace_turn_title(conversation, entry.position, titled, element)
+    for titled_element in (event_masks.read_element(entry.anchor, old_text), old_element):
+        derived_columns.replace_turn_title(conversation, entry.position, titled_element, element)
     derived_columns.replace_inquiry_columns(conversation, entry.position, element)
     suggestions.follow_redaction(conversation, entry, old_element, element, person)
     record_act(
@@ -273,9 +275,9 @@ def _replace_entry(
         event=entry.anchor,
         reason=request.reason,
         scope="strings" if request.strings else "content",
-        number=earlier.count(),
-        places=replacement.list_places(replaced.counts),
-        replacements=sum(replaced.counts.values()),
+        number=earlier_redactions.count(),
+        places=replacement.list_places(change.counts),
+        replacements=sum(change.counts.values()),
         digest_before=redaction.digest_before,
         digest_after=redaction.digest_after,
         text_digest=keyed_hashes.compute_digest(keyed_hashes.derive_text_key(key), new_text),
@@ -283,9 +285,15 @@ def _replace_entry(
     )
 
 
-def _update_category_count(conversation: Conversation, old: str, new: str) -> None:
-    if old == new:
+def _update_category_count(
+    conversation: Conversation, old_category: str, new_category: str
+) -> None:
+    if old_category == new_category:
         return
-    conversation.category_counts[old] = conversation.category_counts.get(old, 1) - 1
-    conversation.category_counts[new] = conversation.category_counts.get(new, 0) + 1
+    conversation.category_counts[old_category] = (
+        conversation.category_counts.get(old_category, 1) - 1
+    )
+    conversation.category_counts[new_category] = (
+        conversation.category_counts.get(new_category, 0) + 1
+    )
     conversation.save(update_fields=["category_counts"])

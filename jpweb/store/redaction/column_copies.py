@@ -90,9 +90,9 @@ def _change_columns(row: Any, columns: Sequence[str], content: CopiedContent) ->
         limit = row._meta.get_field(column).max_length  # noqa: SLF001  Django documents it
         replace = _choose_replacement(row, column, content)
         value = getattr(row, column)
-        replaced = _replace_unmasked(column, value, limit, content, replace)
-        if replaced != value:
-            changes[column] = replaced[:limit] if limit else replaced
+        replaced_value = _replace_unmasked(column, value, limit, content, replace)
+        if replaced_value != value:
+            changes[column] = replaced_value[:limit] if limit else replaced_value
     if changes and isinstance(row, Approval):
         changes["digest"] = ""  # a plain hash, from which a short secret could be guessed
     if changes and isinstance(row, Comment | Review):
@@ -105,8 +105,8 @@ def _choose_replacement(row: Any, column: str, content: CopiedContent) -> Callab
 
     def replace_all(value: Any) -> Any:
         texts = number_texts.convert_numbers(value, content.strings)
-        replaced = replacement.replace_strings(texts, content.strings, content.marker)
-        return replacement.replace_keys(replaced, content.keys, content.marker)
+        replaced_value = replacement.replace_strings(texts, content.strings, content.marker)
+        return replacement.replace_keys(replaced_value, content.keys, content.marker)
 
     def replace_parts(value: Any) -> Any:
         if isinstance(value, dict):  # its own keys are jpweb's
@@ -123,11 +123,11 @@ def _choose_replacement(row: Any, column: str, content: CopiedContent) -> Callab
 
 def _replace_in_cut_text(column: str, text: str, content: CopiedContent) -> str:
     """Return the text of a column with the strings replaced, also one that its end cuts."""
-    replaced: str = replacement.replace_strings(text, content.strings, content.marker)
+    replaced_value: str = replacement.replace_strings(text, content.strings, content.marker)
     if cut_text.can_be_cut(column, text):
         markers = dict.fromkeys(content.strings, content.marker)
-        return cut_text.replace_cut_end(replaced, markers)
-    return replaced
+        return cut_text.replace_cut_end(replaced_value, markers)
+    return replaced_value
 
 
 def _replace_unmasked(
@@ -138,14 +138,14 @@ def _replace_unmasked(
     replace: Callable[[Any], Any],
 ) -> Any:
     """Return a value replaced without its masks, and masked again; the same without a change."""
-    for unmasked in copied_text.list_unmasked(value, content.secrets_by_marker, limit):
-        replaced = replace(unmasked)
-        if replaced == unmasked:
+    for unmasked_text in copied_text.list_unmasked(value, content.secrets_by_marker, limit):
+        replaced_value = replace(unmasked_text)
+        if replaced_value == unmasked_text:
             continue
-        if unmasked == value:
-            return replaced
+        if unmasked_text == value:
+            return replaced_value
         markers = {secret: marker for marker, secret in content.secrets_by_marker.items()}
-        masked = copied_text.replace_all(replaced, markers)
-        is_cut = column == "title" and cut_text.can_be_cut(column, unmasked)
-        return copied_text.mask_cut_end(masked, markers) if is_cut else masked
+        masked_text = copied_text.replace_all(replaced_value, markers)
+        is_cut = column == "title" and cut_text.can_be_cut(column, unmasked_text)
+        return copied_text.mask_cut_end(masked_text, markers) if is_cut else masked_text
     return value

@@ -42,8 +42,12 @@ def list_kept_fields(element: Element, strings: Sequence[str]) -> list[str]:
 
 def join_first(places: Sequence[str]) -> str:
     """Return the first of these places, and how many others there are."""
-    named = ", ".join(places[:_MAX_NAMED])
-    return f"{named} and {len(places) - _MAX_NAMED} more" if len(places) > _MAX_NAMED else named
+    place_names = ", ".join(places[:_MAX_NAMED])
+    return (
+        f"{place_names} and {len(places) - _MAX_NAMED} more"
+        if len(places) > _MAX_NAMED
+        else place_names
+    )
 
 
 def count_kept_columns(conversation: Conversation, strings: Sequence[str]) -> dict[str, int]:

@@ -23,15 +23,17 @@ def measure_progress(items: Sequence[QueueItem]) -> list[AssigneeProgress]:
 
     A review ends its author's assignment, so reviewers without an assignment count too.
     """
-    assigned: dict[int, set[str]] = defaultdict(set)
+    assigned_keys: dict[int, set[str]] = defaultdict(set)
     for item in items:
         if item.assignee_id is not None:
-            assigned[item.assignee_id].add(item.key)
-    reviewed = _list_reviewed(items)
-    names = load_names({*assigned, *reviewed})
+            assigned_keys[item.assignee_id].add(item.key)
+    reviewed_keys = _list_reviewed(items)
+    names = load_names({*assigned_keys, *reviewed_keys})
     return [
         AssigneeProgress(
-            name, len(reviewed[key] - assigned[key]), len(reviewed[key] | assigned[key])
+            name,
+            len(reviewed_keys[key] - assigned_keys[key]),
+            len(reviewed_keys[key] | assigned_keys[key]),
         )
         for key, name in sorted(names.items(), key=lambda pair: (pair[1], pair[0]))
     ]
@@ -50,9 +52,9 @@ def _list_reviewed(items: Sequence[QueueItem]) -> dict[int, set[str]]:
         conversation_id__in={item.conversation_id for item in items if item.task_id},
         reviewer_id__isnull=False,
     ).values_list("reviewer_id", "conversation_id", "anchor")
-    reviewed: dict[int, set[str]] = defaultdict(set)
+    reviewed_keys: dict[int, set[str]] = defaultdict(set)
     for person_id, conversation_id, anchor in rows:
         key = f"{conversation_id}-{anchor}"
         if key in keys:
-            reviewed[person_id].add(key)
-    return reviewed
+            reviewed_keys[person_id].add(key)
+    return reviewed_keys

@@ -222,9 +222,11 @@ def list_conversation_ids(person_id: int, filters: DecisionFilters, limit: int) 
             matches = matches.filter(sequence__isnull=False)
         keys.update(matches.order_by().values_list("conversation_id", flat=True).distinct()[:limit])
     # Entries outlive their conversations.
-    audited = _list_memberships(person_id, filters).values("workspace_id")
-    existing = Conversation.objects.filter(pk__in=keys, workspace__in=audited).order_by("pk")
-    return list(existing.values_list("pk", flat=True)[:limit])
+    audited_memberships = _list_memberships(person_id, filters).values("workspace_id")
+    existing_rows = Conversation.objects.filter(
+        pk__in=keys, workspace__in=audited_memberships
+    ).order_by("pk")
+    return list(existing_rows.values_list("pk", flat=True)[:limit])
 
 
 def find_place(
@@ -286,16 +288,16 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
 
     Forged rows of the ledger are among them.
     """
-    audited = _list_memberships(person_id, filters)
-    matches = decision_matches.match_filters(audited, filters)
+    audited_memberships = _list_memberships(person_id, filters)
+    matches = decision_matches.match_filters(audited_memberships, filters)
     inquiries = Inquiry.objects.filter(
-        Exists(audited.filter(workspace__conversations=OuterRef("conversation_id"))),
+        Exists(audited_memberships.filter(workspace__conversations=OuterRef("conversation_id"))),
         matches.inquiries,
         settled_at__isnull=False,
         **_make_conditions(filters, "decider_id"),
     )
     approvals = Approval.objects.filter(
-        Exists(audited.filter(workspace__conversations=OuterRef("conversation_id"))),
+        Exists(audited_memberships.filter(workspace__conversations=OuterRef("conversation_id"))),
         matches.approvals,
         ~Q(state=ApprovalState.OPEN),
         settled_at__isnull=False,
@@ -305,17 +307,17 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
         approvals = approvals.filter(kind=filters.kind)
     kinds = _list_kinds(filters)
     entries = LedgerEntry.objects.filter(
-        Exists(audited.filter(workspace_id=OuterRef("workspace_id"))),
+        Exists(audited_memberships.filter(workspace_id=OuterRef("workspace_id"))),
         matches.entries,
         act__in=_list_acts(filters),
         **_make_conditions(filters, "person_id"),
     )
-    related = ("conversation__workspace", "decider")
+    related_fields = ("conversation__workspace", "decider")
     sources: list[tuple[str, QuerySet[Any], tuple[DecisionKind, ...]]] = [
-        ("settled_at", inquiries.prefetch_related(*related), (DecisionKind.QUESTION,)),
+        ("settled_at", inquiries.prefetch_related(*related_fields), (DecisionKind.QUESTION,)),
         (
             "settled_at",
-            approvals.prefetch_related(*related),
+            approvals.prefetch_related(*related_fields),
             (DecisionKind.RUN, DecisionKind.DELIVER),
         ),
         ("at", entries, tuple(ACTS_BY_KIND)),

@@ -55,10 +55,12 @@ class ExportedReviews:
     def list_reviewers(self) -> list[Reviewer]:
         """Return who reviewed any of the inquiries, by name; one query."""
         inquiries = audit.list_inquiries(self._person_id, self._filters).order_by()
-        reviewed = inquiries.filter(
+        reviewed_inquiries = inquiries.filter(
             conversation_id=OuterRef("conversation_id"), anchor=OuterRef("anchor")
         )
-        rows = Review.objects.filter(Exists(reviewed)).values_list("reviewer_id", "reviewer_name")
+        rows = Review.objects.filter(Exists(reviewed_inquiries)).values_list(
+            "reviewer_id", "reviewer_name"
+        )
         newest_last = rows.annotate(newest=Max("pk")).order_by("newest")
         return _sort_reviewers(Reviewer(person_id, name) for person_id, name, _ in newest_last)
 
@@ -67,8 +69,8 @@ class ExportedReviews:
     ) -> dict[int, dict[int | str, ExportedReview]]:
         """Return the latest review by reviewer, by the inquiry's key; one query."""
         keys = {(row.conversation_id, row.anchor): row.pk for row in rows}
-        found = load_reviews(self._person_id, keys)
-        return {keys[place]: reviews for place, reviews in found.items()}
+        rows_by_place = load_reviews(self._person_id, keys)
+        return {keys[place]: reviews for place, reviews in rows_by_place.items()}
 
 
 def list_reviewers(places: Collection[Place]) -> list[Reviewer]:
@@ -86,7 +88,7 @@ def load_reviews(
     person_id: int, places: Collection[Place]
 ) -> dict[Place, dict[int | str, ExportedReview]]:
     """Return the latest review by reviewer, by place; one query."""
-    found: dict[Place, list[Review]] = defaultdict(list)
+    rows_by_place: dict[Place, list[Review]] = defaultdict(list)
     reviews = Review.objects.filter(
         conversation_id__in={conversation_id for conversation_id, _ in places},
         anchor__in={anchor for _, anchor in places},
@@ -94,8 +96,8 @@ def load_reviews(
     for review in reviews.order_by("pk"):
         place = review.conversation_id, review.anchor
         if place in places:
-            found[place].append(review)
-    return {place: _describe_reviews(person_id, rows) for place, rows in found.items()}
+            rows_by_place[place].append(review)
+    return {place: _describe_reviews(person_id, rows) for place, rows in rows_by_place.items()}
 
 
 def _sort_reviewers(newest_last: Iterable[Reviewer]) -> list[Reviewer]:
@@ -106,7 +108,7 @@ def _sort_reviewers(newest_last: Iterable[Reviewer]) -> list[Reviewer]:
 
 def _describe_reviews(person_id: int, rows: list[Review]) -> dict[int | str, ExportedReview]:
     rounds = {(row.version, row.round) for row in rows}
-    shown: dict[int | str, ExportedReview] = {}
+    exported_reviews: dict[int | str, ExportedReview] = {}
     for row in rows:
         is_complete = (
             row.rounds_required < SECOND
@@ -114,7 +116,7 @@ def _describe_reviews(person_id: int, rows: list[Review]) -> dict[int | str, Exp
             or {(row.version, FIRST), (row.version, SECOND)} <= rounds
         )
         reviewer = Reviewer(row.reviewer_id, row.reviewer_name)
-        shown[reviewer.key] = ExportedReview(
+        exported_reviews[reviewer.key] = ExportedReview(
             reviewer,
             row.round,
             row.verdict,
@@ -122,4 +124,4 @@ def _describe_reviews(person_id: int, rows: list[Review]) -> dict[int | str, Exp
             row.reviewed_at,
             not row.verdict or (not is_complete and row.reviewer_id != person_id),
         )
-    return shown
+    return exported_reviews

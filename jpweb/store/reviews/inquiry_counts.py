@@ -78,16 +78,16 @@ def take_sample(person_id: int, filters: AuditFilters) -> Sample:
     is_limited = rows.values("pk")[: MAX_COUNTED_ROWS + 1].count() > MAX_COUNTED_ROWS
     rows = _limit_rows(person_id, filters) if is_limited else rows.annotate(any_state=F("state"))
     bounds: dict[str, Any] = rows.aggregate(first=Min("asked_at"), last=Max("asked_at"))
-    first, last = (at.date() if at else None for at in (bounds["first"], bounds["last"]))
-    return Sample(rows, first, last, is_limited)
+    first_date, last_date = (at.date() if at else None for at in (bounds["first"], bounds["last"]))
+    return Sample(rows, first_date, last_date, is_limited)
 
 
 def _limit_rows(person_id: int, filters: AuditFilters) -> QuerySet[Inquiry]:
     """Return the newest inquiries, by a range of the index of their time."""
     rows = audit.filter_inquiries(person_id, filters).prefetch_related(None)
     times = rows.order_by("-asked_at", "-id").values_list("asked_at", flat=True)
-    for oldest in times[MAX_COUNTED_ROWS - 1 : MAX_COUNTED_ROWS]:
-        rows = rows.filter(asked_at__gte=oldest)
+    for oldest_time in times[MAX_COUNTED_ROWS - 1 : MAX_COUNTED_ROWS]:
+        rows = rows.filter(asked_at__gte=oldest_time)
     return rows
 
 
@@ -154,15 +154,17 @@ def _count_ages(rows: QuerySet[Any], table: str) -> QuerySet[Any, tuple[Any, ...
     """Return one row: the table's name, and the counts by age."""
     current_time = clock.now()
     begins = [current_time - timedelta(seconds=seconds) for seconds in AGE_BOUNDS_SECONDS]
-    younger = [Q(), *(Q(asked_at__lt=begin) for begin in begins)]
-    older = [*(Q(asked_at__gte=begin) for begin in begins), Q()]
+    upper_bounds = [Q(), *(Q(asked_at__lt=begin) for begin in begins)]
+    lower_bounds = [*(Q(asked_at__gte=begin) for begin in begins), Q()]
     counts = {
         f"age_{number}": Count("pk", filter=pair[0] & pair[1])
-        for number, pair in enumerate(zip(younger, older, strict=True))
+        for number, pair in enumerate(zip(upper_bounds, lower_bounds, strict=True))
     }
-    counted: QuerySet[Any, tuple[Any, ...]]
-    counted = rows.order_by().annotate(table=Value(table)).values_list("table").annotate(**counts)
-    return counted
+    counted_rows: QuerySet[Any, tuple[Any, ...]]
+    counted_rows = (
+        rows.order_by().annotate(table=Value(table)).values_list("table").annotate(**counts)
+    )
+    return counted_rows
 
 
 def _list_periods(first_day: date, last_day: date, unit: PeriodUnit) -> list[Period]:
@@ -191,8 +193,8 @@ def _find_first_day(day: date, unit: PeriodUnit) -> date:
 
 
 def _list_most_frequent(rows: QuerySet[Any], column: str, limit: int) -> list[str]:
-    counted = rows.order_by().values_list(column).annotate(n=Count("pk"))
-    return [value for value, _ in counted.order_by("-n", column)[:limit]]
+    counted_rows = rows.order_by().values_list(column).annotate(n=Count("pk"))
+    return [value for value, _ in counted_rows.order_by("-n", column)[:limit]]
 
 
 def _count_grid(
@@ -205,12 +207,12 @@ def _count_grid(
     """Count by two columns; what is not in the lists is counted together."""
     if not row_values:
         return Grid([], [], {})
-    folded = rows.annotate(
+    rows_with_rest = rows.annotate(
         row_value=_fold(row_column, row_values), column_value=_fold(column, column_values)
     )
     counts = {
         (row_value, column_value): count
-        for row_value, column_value, count in _count(folded, "row_value", "column_value")
+        for row_value, column_value, count in _count(rows_with_rest, "row_value", "column_value")
     }
     has_row, has_column = {key[0] for key in counts}, {key[1] for key in counts}
     return Grid(
@@ -226,6 +228,6 @@ def _fold(column: str, values: Iterable[str]) -> Case:
 
 
 def _count(rows: QuerySet[Any], *columns: str) -> Iterable[tuple[Any, ...]]:
-    counted: QuerySet[Any, tuple[Any, ...]]
-    counted = rows.order_by().values_list(*columns).annotate(n=Count("pk"))
-    return counted
+    counted_rows: QuerySet[Any, tuple[Any, ...]]
+    counted_rows = rows.order_by().values_list(*columns).annotate(n=Count("pk"))
+    return counted_rows

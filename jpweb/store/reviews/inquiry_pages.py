@@ -77,7 +77,7 @@ def load_page(
         range_page = keyset_merge.find_nearest(
             [index_range], workspace_ids, None, limit, is_backward=False
         )
-        keys += [ranked.key.rank for ranked in range_page.ranked_keys]
+        keys += [ranked_key.key.rank for ranked_key in range_page.ranked_keys]
         if len(keys) > PAGE_ROWS:
             return InquiryPage(_fetch_rows(keys[:PAGE_ROWS]), keys[PAGE_ROWS - 1])
         if range_page.horizon is not None:
@@ -112,8 +112,11 @@ _conversations_query = CompiledQuery(
 def count_receipts(keys: Iterable[int]) -> dict[int, ReceiptCounts]:
     """Return the receipt counts of questions by key; one that was never shown has no entry."""
     key_list = list(keys)
-    counted = _receipt_counts_query(key_list) if key_list else []
-    return {key: ReceiptCounts(delivered, seen) for key, delivered, seen in counted}
+    count_rows = _receipt_counts_query(key_list) if key_list else []
+    return {
+        key: ReceiptCounts(delivered_count, seen_count)
+        for key, delivered_count, seen_count in count_rows
+    }
 
 
 _receipt_counts_query = CompiledQuery(

@@ -88,12 +88,12 @@ def list_ranges(
     sort_column = SORT_COLUMNS[order.name]
     rows, condition, _ = _narrow(workspace_ids, filters, order)
     rows = rows.annotate(sort_value=sort_column)
-    last = Inquiry.objects.filter(pk=after).values_list(sort_column).first() if after else None
-    if last is None:
+    last_row = Inquiry.objects.filter(pk=after).values_list(sort_column).first() if after else None
+    if last_row is None:
         return [_make_range(rows, condition, order)]
     side = "lt" if order.is_descending else "gt"
     key_lookup = f"pk__{side}e" if has_first else f"pk__{side}"
-    same_value = rows.filter(sort_value=last[0], **{key_lookup: after})
+    same_value = rows.filter(sort_value=last_row[0], **{key_lookup: after})
     return [
         # By the key alone: SQLite would sort by an expression also where it is equal.
         IndexRange(
@@ -104,7 +104,7 @@ def list_ranges(
             conversation_column="conversation_id",
             scan_limit=MAX_SCANNED_ROWS,
         ),
-        _make_range(rows.filter(**{f"sort_value__{side}": last[0]}), condition, order),
+        _make_range(rows.filter(**{f"sort_value__{side}": last_row[0]}), condition, order),
     ]
 
 

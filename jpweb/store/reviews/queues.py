@@ -181,11 +181,11 @@ def load_own_queues(person_id: int) -> list[Queue]:
     if not tasks:
         return []
     items = [*_locate_tasks(tasks, person_id).values()]
-    assigned = [item for item in items if item.assignee_id == person_id]
-    escalated = [item for item in items if item.state == ReviewState.ESCALATED and item.is_owned]
+    assigned_items = [item for item in items if item.assignee_id == person_id]
+    escalations = [item for item in items if item.state == ReviewState.ESCALATED and item.is_owned]
     own_queues = (
-        _make_queue("assigned", assigned, person_id),
-        _make_queue("escalated", escalated, person_id),
+        _make_queue("assigned", assigned_items, person_id),
+        _make_queue("escalated", escalations, person_id),
     )
     return [queue for queue in own_queues if queue.remaining_items]
 
@@ -283,21 +283,22 @@ def _apply_task(item: QueueItem, task: ReviewTask) -> QueueItem:
 def _list_task_items(person_id: int, workspace_ids: list[int]) -> dict[str, list[QueueItem]]:
     """Return the items of the queues that come from assignments and reviews."""
     rows = _list_owned(person_id).filter(conversation__workspace__in=workspace_ids).order_by("-id")
-    mine = list(rows.filter(assignee_id=person_id)[:MAX_QUEUE_TASKS])
+    own_tasks = list(rows.filter(assignee_id=person_id)[:MAX_QUEUE_TASKS])
     reviewed_tasks = _list_reviewed(person_id, workspace_ids)
-    items = _locate_tasks({task.pk: task for task in (*mine, *reviewed_tasks)}.values(), person_id)
+    tasks = {task.pk: task for task in (*own_tasks, *reviewed_tasks)}
+    items = _locate_tasks(tasks.values(), person_id)
 
     def pick(tasks: list[ReviewTask], state: ReviewState | None = None) -> list[QueueItem]:
         return [
             items[task.pk] for task in tasks if task.pk in items and state in (None, task.state)
         ]
 
-    second = [
+    second_items = [
         item for item in pick(reviewed_tasks, ReviewState.PARTIAL) if item.is_open_for(person_id)
     ]
     return {
-        "assigned": pick(mine),
-        "second": second,
+        "assigned": pick(own_tasks),
+        "second": second_items,
         "disagreed": pick(reviewed_tasks, ReviewState.DISAGREED),
         "escalated": pick(reviewed_tasks, ReviewState.ESCALATED),
     }
@@ -312,11 +313,11 @@ def _list_reviewed(person_id: int, workspace_ids: list[int]) -> list[ReviewTask]
     is_void = Q(state=ReviewState.PARTIAL) & subjects.build_change_condition()
     rows = rows.filter(~is_void, conversation__workspace__in=workspace_ids)
     # SQLite takes a LIMIT only in a subquery of a UNION's parts.
-    first, *others = [
+    first_tasks, *other_tasks = [
         tasks.filter(pk__in=rows.filter(state=state).values("pk")[:MAX_QUEUE_TASKS])
         for state in _QUEUED_STATES
     ]
-    return list(first.union(*others, all=True).order_by("-id"))
+    return list(first_tasks.union(*other_tasks, all=True).order_by("-id"))
 
 
 def _list_owned(person_id: int) -> QuerySet[ReviewTask]:
@@ -324,11 +325,11 @@ def _list_owned(person_id: int) -> QuerySet[ReviewTask]:
 
     ``has_changed`` tells whether a conversation has changed since its reviews.
     """
-    owned = Membership.objects.filter(
+    owned_memberships = Membership.objects.filter(
         person_id=person_id, role=Role.OWNER, workspace=OuterRef("conversation__workspace")
     )
     has_changed = subjects.build_change_condition()
-    return ReviewTask.objects.annotate(is_owned=Exists(owned), has_changed=has_changed)
+    return ReviewTask.objects.annotate(is_owned=Exists(owned_memberships), has_changed=has_changed)
 
 
 def _locate_tasks(tasks: Collection[ReviewTask], person_id: int) -> dict[int, QueueItem]:
@@ -337,7 +338,7 @@ def _locate_tasks(tasks: Collection[ReviewTask], person_id: int) -> dict[int, Qu
         conversation_id__in={task.conversation_id for task in tasks},
         anchor__in={task.anchor for task in tasks},
     ).values_list("conversation_id", "anchor", "pk", "decider_id", "run__started_by_id")
-    found = {
+    items_by_place = {
         (conversation_id, anchor): QueueItem(conversation_id, anchor, key, person_id in people)
         for conversation_id, anchor, key, *people in rows
     }
@@ -346,7 +347,7 @@ def _locate_tasks(tasks: Collection[ReviewTask], person_id: int) -> dict[int, Qu
     items = {}
     for task in tasks:
         place = task.conversation_id, task.anchor
-        item = found.get(place)
+        item = items_by_place.get(place)
         if not task.anchor:
             item = QueueItem(*place, None, task.conversation_id in own_ids)
         if item is not None:

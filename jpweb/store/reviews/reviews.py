@@ -100,16 +100,16 @@ class ReviewHistory:
         """Tell whether all required reviews of a version are in, or an owner has decided."""
         if self.find_latest(DECISION, version) is not None:
             return True
-        first = self.find_latest(FIRST, version)
-        if first is None:
+        row = self.find_latest(FIRST, version)
+        if row is None:
             return False
-        return first.rounds_required < SECOND or self.find_latest(SECOND, version) is not None
+        return row.rounds_required < SECOND or self.find_latest(SECOND, version) is not None
 
     @property
     def is_disputed(self) -> bool:
         """Tell whether the present version has two reviews whose verdicts differ."""
-        first, second = self.find_latest(FIRST), self.find_latest(SECOND)
-        return bool(first and second and first.verdict != second.verdict)
+        rows = self.find_latest(FIRST), self.find_latest(SECOND)
+        return len({row.verdict for row in rows if row}) > 1
 
     def find_escalation(self) -> Review | None:
         """Return the latest review that asks an owner to look, of any version; None once one did.
@@ -134,18 +134,18 @@ class ReviewHistory:
     @property
     def state(self) -> SubjectState:
         """State of the present version."""
-        first, decision = self.find_latest(FIRST), self.find_latest(DECISION)
+        first_review, decision = self.find_latest(FIRST), self.find_latest(DECISION)
         if self.find_escalation() is not None:
             return SubjectState(ReviewState.ESCALATED, "")
         if decision is not None:
             return SubjectState(ReviewState.DONE, decision.verdict)
-        if first is None:
+        if first_review is None:
             return SubjectState(ReviewState.UNREVIEWED, "")
         if not self.is_complete():
             return SubjectState(ReviewState.PARTIAL, "")
         if self.is_disputed:
             return SubjectState(ReviewState.DISAGREED, "")
-        return SubjectState(ReviewState.DONE, first.verdict)
+        return SubjectState(ReviewState.DONE, first_review.verdict)
 
     @property
     def is_changed(self) -> bool:
@@ -186,12 +186,12 @@ class ReviewHistory:
             return slot
         names = []
         for number in (FIRST, SECOND):
-            latest = self.find_latest(number)
-            if latest is None:
+            row = self.find_latest(number)
+            if row is None:
                 return Slot(number, 1)
-            if latest.reviewer_id == person_id:
-                return Slot(number, latest.revision + 1)
-            names.append(latest.reviewer_name)
+            if row.reviewer_id == person_id:
+                return Slot(number, row.revision + 1)
+            names.append(row.reviewer_name)
         refusal = f"Both reviews are in, by {names[0]} and {names[1]}."
         if self.state.state in _UNDECIDED_STATES:
             refusal += " An owner who gave neither can decide."
@@ -260,7 +260,7 @@ def clean_note(text: str) -> str:
     return db_text.clean_text(text.replace("\r\n", "\n")).strip()[:MAX_NOTE_CHARS]
 
 
-def submit_review(subject: ReviewSubject, person: Person, sent: ReviewInput) -> Review:
+def submit_review(subject: ReviewSubject, person: Person, draft: ReviewInput) -> Review:
     """Insert a person's review of what their page showed, and end their reservation.
 
     The same review sent twice is inserted once. Raises ReviewRefused where the person may not, or
@@ -268,13 +268,13 @@ def submit_review(subject: ReviewSubject, person: Person, sent: ReviewInput) -> 
     """
     try:
         with transaction.atomic():
-            return _insert_review(subject, person, sent)
+            return _insert_review(subject, person, draft)
     except IntegrityError as error:
         # The row's lock makes this unlikely; the constraint decides where it does not hold.
         raise ReviewRefused("Another review came first. Reload to see whose it is.") from error
 
 
-def _insert_review(subject: ReviewSubject, person: Person, sent: ReviewInput) -> Review:
+def _insert_review(subject: ReviewSubject, person: Person, draft: ReviewInput) -> Review:
     try:
         journal.lock_conversation(subject.conversation.pk)  # first, as a redaction of the note does
     except UnknownConversation as error:
@@ -285,15 +285,15 @@ def _insert_review(subject: ReviewSubject, person: Person, sent: ReviewInput) ->
         history = load_history(subjects.reload(subject))
     except Inquiry.DoesNotExist as error:
         raise ReviewRefused("This question is no longer in the conversation.") from error
-    repeated = _find_repeated(history, person, sent)
-    if repeated is not None:
-        return repeated
-    _require_unchanged(history, person, sent)
+    repeated_review = _find_repeated(history, person, draft)
+    if repeated_review is not None:
+        return repeated_review
+    _require_unchanged(history, person, draft)
     slot = history.find_slot(person.pk)
-    if sent.verdict == Verdict.ESCALATE and not slot.can_escalate:
+    if draft.verdict == Verdict.ESCALATE and not slot.can_escalate:
         raise ReviewRefused(_ESCALATION_REFUSAL)
     _require_unreserved(history.subject, person)
-    review = _make_review(history, person, sent, slot)
+    review = _make_review(history, person, draft, slot)
     review.save(force_insert=True)
     history.rows.append(review)
     _update_task(task, history, person)
@@ -301,28 +301,28 @@ def _insert_review(subject: ReviewSubject, person: Person, sent: ReviewInput) ->
     return review
 
 
-def _find_repeated(history: ReviewHistory, person: Person, sent: ReviewInput) -> Review | None:
+def _find_repeated(history: ReviewHistory, person: Person, draft: ReviewInput) -> Review | None:
     """Return the person's review that this one repeats, as after a double click."""
-    latest = history.rows[-1] if history.rows else None
-    if latest is None or len(history.rows) != sent.seen_count + 1:
+    row = history.rows[-1] if history.rows else None
+    if row is None or len(history.rows) != draft.seen_count + 1:
         return None
-    is_same = (latest.reviewer_id, latest.version, latest.verdict, latest.note) == (
+    is_same = (row.reviewer_id, row.version, row.verdict, row.note) == (
         person.pk,
-        sent.version,
-        sent.verdict,
-        clean_note(sent.note),
+        draft.version,
+        draft.verdict,
+        clean_note(draft.note),
     )
-    return latest if is_same else None
+    return row if is_same else None
 
 
-def _require_unchanged(history: ReviewHistory, person: Person, sent: ReviewInput) -> None:
+def _require_unchanged(history: ReviewHistory, person: Person, draft: ReviewInput) -> None:
     """Raise ReviewRefused where the person's page is out of date."""
-    if history.subject.version != sent.version:
-        what = "question" if history.subject.inquiry else "conversation"
+    if history.subject.version != draft.version:
+        noun = "question" if history.subject.inquiry else "conversation"
         raise ReviewRefused(
-            f"This {what} has changed since you opened it. Look at it again, then send your review."
+            f"This {noun} has changed since you opened it. Look at it again, then send your review."
         )
-    if len(history.rows) <= sent.seen_count:
+    if len(history.rows) <= draft.seen_count:
         return
     name = history.rows[-1].reviewer_name
     slot = history.find_slot(person.pk)
@@ -342,8 +342,8 @@ def _require_unreserved(subject: ReviewSubject, person: Person) -> None:
         )
 
 
-def _make_review(history: ReviewHistory, person: Person, sent: ReviewInput, slot: Slot) -> Review:
-    first = history.find_latest(FIRST)
+def _make_review(history: ReviewHistory, person: Person, draft: ReviewInput, slot: Slot) -> Review:
+    first_review = history.find_latest(FIRST)
     return Review(
         conversation=history.subject.conversation,
         anchor=history.subject.anchor,
@@ -351,9 +351,9 @@ def _make_review(history: ReviewHistory, person: Person, sent: ReviewInput, slot
         content_hash=subjects.hash_content(history.subject),
         round=slot.round,
         revision=slot.revision,
-        rounds_required=first.rounds_required if first else history.rounds_required,
-        verdict=sent.verdict,
-        note=clean_note(sent.note),
+        rounds_required=first_review.rounds_required if first_review else history.rounds_required,
+        verdict=draft.verdict,
+        note=clean_note(draft.note),
         nonce=secrets.token_hex(_NONCE_BYTES),
         reviewer=person,
         reviewer_name=person.display_name[:200],
@@ -363,9 +363,9 @@ def _make_review(history: ReviewHistory, person: Person, sent: ReviewInput, slot
 
 def _update_task(task: ReviewTask, history: ReviewHistory, person: Person) -> None:
     """Store the state of a subject's reviews, and end the person's part in it."""
-    first = history.find_latest(FIRST)
+    first_review = history.find_latest(FIRST)
     task.state, task.verdict = history.state
-    task.first_reviewer_id = first.reviewer_id if first else None
+    task.first_reviewer_id = first_review.reviewer_id if first_review else None
     task.holder, task.held_until = None, None
     if task.assignee_id == person.pk:
         task.assignee = None
@@ -385,9 +385,9 @@ def _record_review(history: ReviewHistory, review: Review, person: Person) -> No
     }
     if history.is_complete():
         details["verdict"] = review.verdict
-        first = history.find_latest(FIRST)
-        if first is not None and first.pk != review.pk and first.rounds_required == SECOND:
-            details["first_verdict"] = first.verdict
+        row = history.find_latest(FIRST)
+        if row is not None and row.pk != review.pk and row.rounds_required == SECOND:
+            details["first_verdict"] = row.verdict
     subject = history.subject
     conversation = subject.conversation
     place = Place(conversation.workspace_id, conversation.pk, subject.ledger_subject)

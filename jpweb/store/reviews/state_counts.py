@@ -37,8 +37,8 @@ def count_by_state(workspace_ids: list[int], filters: AuditFilters) -> dict[str,
     limit = MAX_FILTERED_ROWS if column or condition else MAX_COUNTED_ROWS
     counts = _count_some(rows, condition, limit)
     if filters.outcome:
-        others = dict.fromkeys(INQUIRY_STATES, StateCount(0, is_least=False))
-        return others | {filters.outcome: counts[filters.outcome]}
+        other_counts = dict.fromkeys(INQUIRY_STATES, StateCount(0, is_least=False))
+        return other_counts | {filters.outcome: counts[filters.outcome]}
     if column or condition or not any(count.is_least for count in counts.values()):
         return counts
     return {
@@ -54,10 +54,10 @@ def _count_some(rows: QuerySet[Inquiry], condition: Q, limit: int) -> dict[str, 
         if condition
         else Value(True)
     )
-    some = rows.annotate(is_match=is_match).values_list("state", "is_match")
-    counted = _group_rows(some[: limit + 1])
-    is_least = sum(number for *_, number in counted) > limit
-    matches = {state: number for state, is_match, number in counted if is_match}
+    sample = rows.annotate(is_match=is_match).values_list("state", "is_match")
+    counted_groups = _group_rows(sample[: limit + 1])
+    is_least = sum(number for *_, number in counted_groups) > limit
+    matches = {state: number for state, is_match, number in counted_groups if is_match}
     # The row beyond the limit is counted too: it says that there are more, not how many.
     return {
         state: StateCount(min(matches.get(state, 0), limit), is_least) for state in INQUIRY_STATES
@@ -79,5 +79,5 @@ def _group_rows(rows: QuerySet[Inquiry, tuple[str, bool]]) -> list[tuple[str, bo
             "GROUP BY state, is_match",
             params,
         )
-        counted: list[tuple[str, bool, int]] = cursor.fetchall()
-    return counted
+        counted_groups: list[tuple[str, bool, int]] = cursor.fetchall()
+    return counted_groups

@@ -121,7 +121,9 @@ def find_own_conversations(conversation_ids: Collection[int], person_id: int) ->
     They started the conversation or one of its turns, responded to a turn that was running, or
     decided a question or an approval in it.
     """
-    started = Conversation.objects.filter(pk__in=conversation_ids, started_by_id=person_id)
+    started_conversations = Conversation.objects.filter(
+        pk__in=conversation_ids, started_by_id=person_id
+    )
     in_conversations = Q(conversation_id__in=conversation_ids)
     turns = Run.objects.filter(in_conversations, started_by_id=person_id)
     responses = RunInterrupt.objects.filter(
@@ -130,7 +132,7 @@ def find_own_conversations(conversation_ids: Collection[int], person_id: int) ->
     answers = Inquiry.objects.filter(in_conversations, decider_id=person_id)
     approvals = Approval.objects.filter(in_conversations, decider_id=person_id)
     # Each part is read by its own index, unlike conditions of one query that are joined by OR.
-    own_ids = started.values_list("pk", flat=True).union(
+    own_ids = started_conversations.values_list("pk", flat=True).union(
         turns.values_list("conversation_id", flat=True),
         responses.values_list("run__conversation_id", flat=True),
         answers.values_list("conversation_id", flat=True),

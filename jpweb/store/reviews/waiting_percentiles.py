@@ -86,10 +86,12 @@ def _list_views(sample: Sample) -> QuerySet[DisplayReceipt]:
 
 def _list_first_views(sample: Sample) -> QuerySet[DisplayReceipt]:
     """Return one receipt of each inquiry: of the person who had it on their screen first."""
-    earlier = Q(visible_at__lt=OuterRef("visible_at"))
-    same_time = Q(visible_at=OuterRef("visible_at"), pk__lt=OuterRef("pk"))
-    others = DisplayReceipt.objects.filter(earlier | same_time, inquiry=OuterRef("inquiry"))
-    return _list_views(sample).filter(~Exists(others))
+    is_earlier = Q(visible_at__lt=OuterRef("visible_at"))
+    is_same_time = Q(visible_at=OuterRef("visible_at"), pk__lt=OuterRef("pk"))
+    earlier_receipts = DisplayReceipt.objects.filter(
+        is_earlier | is_same_time, inquiry=OuterRef("inquiry")
+    )
+    return _list_views(sample).filter(~Exists(earlier_receipts))
 
 
 def _list_answers(sample: Sample) -> QuerySet[Any]:
@@ -120,20 +122,24 @@ def _pick_ranks(
 
     The database numbers the rows of each group by their waiting time and returns two of each.
     """
-    waited = WaitingMilliseconds(*span)
-    ranked = rows.order_by().annotate(
-        waited=waited,
+    waited_time = WaitingMilliseconds(*span)
+    ranked_rows = rows.order_by().annotate(
+        waited=waited_time,
         count=Window(Count("pk"), partition_by=F(columns[0])),
-        rank=Window(RowNumber(), partition_by=F(columns[0]), order_by=waited.asc()),
+        rank=Window(RowNumber(), partition_by=F(columns[0]), order_by=waited_time.asc()),
     )
     # The nearest rank is n * p / 100, rounded up.
-    ranked = ranked.annotate(
+    ranked_rows = ranked_rows.annotate(
         median_rank=(F("count") + 1) / 2, p95_rank=(F("count") * 95 + 99) / 100
     ).filter(Q(rank=F("median_rank")) | Q(rank=F("p95_rank")))
     times: dict[tuple[Any, ...], Percentiles] = {}
-    for *key, waited_ms, count in ranked.order_by("rank").values_list(*columns, "waited", "count"):
+    for *key, waited_ms, count in ranked_rows.order_by("rank").values_list(
+        *columns, "waited", "count"
+    ):
         # A group of one has one row, which is both; the later of two is the higher percentile.
         seconds = max(waited_ms, 0) / 1000
-        lower = times.get(tuple(key))
-        times[tuple(key)] = Percentiles(count, lower.median if lower else seconds, seconds)
+        lower_percentiles = times.get(tuple(key))
+        times[tuple(key)] = Percentiles(
+            count, lower_percentiles.median if lower_percentiles else seconds, seconds
+        )
     return times

@@ -33,8 +33,8 @@ def record_heartbeat(process: str) -> None:
 def find_alive(processes: Iterable[str], lease_seconds: float) -> set[str]:
     """Return the processes among these that are alive."""
     since = Now() - timedelta(seconds=DEAD_AFTER_LEASES * lease_seconds)
-    alive = Heartbeat.objects.filter(process__in=set(processes), seen_at__gte=since)
-    return set(alive.values_list("process", flat=True))
+    alive_processes = Heartbeat.objects.filter(process__in=set(processes), seen_at__gte=since)
+    return set(alive_processes.values_list("process", flat=True))
 
 
 def has_died(run: Run, lease_seconds: float) -> bool:
@@ -45,7 +45,7 @@ def has_died(run: Run, lease_seconds: float) -> bool:
 def count_deaths(run: Run, lease_seconds: float) -> int:
     """Return the number of processes that died with this run since its last progress."""
     expired_counts = Counter(run.expired_holders.splitlines())
-    alive = find_alive(expired_counts, lease_seconds) if expired_counts else set()
+    alive_processes = find_alive(expired_counts, lease_seconds) if expired_counts else set()
     return run.death_count + sum(
-        times for name, times in expired_counts.items() if name not in alive
+        times for name, times in expired_counts.items() if name not in alive_processes
     )

@@ -28,12 +28,12 @@ def list_pending(runs: Iterable[Run]) -> list[RunInterrupt]:
     A run that another process holds has none for this one.
     """
     fences = {run.pk: run.fence for run in runs}
-    pending = RunInterrupt.objects.filter(
+    pending_rows = RunInterrupt.objects.filter(
         run_id__in=list(fences), handled_at=None, run__state=RunState.RUNNING
     ).select_related("run")
     return [
         interrupt
-        for interrupt in pending.order_by("id")
+        for interrupt in pending_rows.order_by("id")
         if interrupt.run.fence == fences[interrupt.run_id]
     ]
 
@@ -46,5 +46,5 @@ def list_replies(run: Run) -> list[RunInterrupt]:
 
 def mark_handled(interrupt_ids: Iterable[int]) -> None:
     """Mark interrupts as handled."""
-    unhandled = RunInterrupt.objects.filter(pk__in=list(interrupt_ids), handled_at=None)
-    unhandled.update(handled_at=clock.now())
+    unhandled_rows = RunInterrupt.objects.filter(pk__in=list(interrupt_ids), handled_at=None)
+    unhandled_rows.update(handled_at=clock.now())

@@ -68,7 +68,7 @@ def find_waiting(run_ids: Collection[int]) -> set[int]:
 
 
 @asynccontextmanager
-async def open_engine(advance: Callable[[int], Awaitable[None]]) -> AsyncIterator[App]:
+async def open_engine(advance_run: Callable[[int], Awaitable[None]]) -> AsyncIterator[App]:
     """Open procrastinate with connections of its own; its one task takes a run's key."""
     sizes: dict[str, Any] = {
         # Opening waits for this number of connections, 30 s where the database is away. The first
@@ -86,7 +86,7 @@ async def open_engine(advance: Callable[[int], Awaitable[None]]) -> AsyncIterato
     engine.job_manager = _ResilientJobManager(engine.connector)
 
     async def run_task(run_id: int) -> None:
-        await advance(run_id)
+        await advance_run(run_id)
 
     engine.task(name=TASK_NAME, queue=QUEUE_NAME, retry=_RetryAborted())(run_task)
     try:
@@ -99,18 +99,18 @@ async def open_engine(advance: Callable[[int], Awaitable[None]]) -> AsyncIterato
 async def retry_stalled_jobs(engine: App, seconds: float) -> int:
     """Retry the jobs whose worker sent no heartbeat for so long; returns their number."""
     await engine.job_manager.prune_stalled_workers(seconds)
-    stalled = list(await engine.job_manager.get_stalled_jobs(seconds_since_heartbeat=seconds))
-    for job in stalled:
+    stalled_jobs = list(await engine.job_manager.get_stalled_jobs(seconds_since_heartbeat=seconds))
+    for job in stalled_jobs:
         await engine.job_manager.retry_job(job)
-    return len(stalled)
+    return len(stalled_jobs)
 
 
 class _RetryAborted(BaseRetryStrategy):
     """Retries a job whose worker was aborted; any other end is final."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
-        aborted = isinstance(exception, JobAborted | asyncio.CancelledError)
-        return RetryDecision() if aborted else None
+        is_aborted = isinstance(exception, JobAborted | asyncio.CancelledError)
+        return RetryDecision() if is_aborted else None
 
 
 class _ResilientJobManager(JobManager):

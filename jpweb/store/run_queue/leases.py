@@ -144,8 +144,8 @@ def expire_installation(installation: str, except_holder: str = "") -> None:
 def list_expired(except_ids: Collection[int] = ()) -> list[Run]:
     """Return the running runs with an expired lease, except ``except_ids``."""
     is_expired = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
-    expired = Run.objects.filter(is_expired, state=RunState.RUNNING).exclude(pk__in=except_ids)
-    return list(expired.select_related("conversation").order_by("id")[:_MAX_ROWS])
+    expired_runs = Run.objects.filter(is_expired, state=RunState.RUNNING).exclude(pk__in=except_ids)
+    return list(expired_runs.select_related("conversation").order_by("id")[:_MAX_ROWS])
 
 
 @transaction.atomic
@@ -157,21 +157,23 @@ def requeue_expired(run: Run, *, has_died: bool) -> bool:
     be checked later.
     """
     is_expired = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
-    expired = Run.objects.filter(is_expired, pk=run.pk, fence=run.fence, state=RunState.RUNNING)
+    expired_runs = Run.objects.filter(
+        is_expired, pk=run.pk, fence=run.fence, state=RunState.RUNNING
+    )
     changes: dict[str, Any] = {"resume_count": F("resume_count") + 1, "fence": F("fence") + 1}
     if has_died:
         changes["death_count"] = F("death_count") + 1
     else:
         changes["expired_holders"] = Concat("expired_holders", Value(f"{run.holder}\n"))
-    return _requeue(expired, run.pk, **changes)
+    return _requeue(expired_runs, run.pk, **changes)
 
 
 def list_queued(seconds: float = 0) -> list[int]:
     """Return the keys of runs that have been queued for so long, the oldest first."""
-    queued = Run.objects.filter(state=RunState.QUEUED)
+    queued_runs = Run.objects.filter(state=RunState.QUEUED)
     if seconds:
-        queued = queued.filter(queued_at__lt=Now() - timedelta(seconds=seconds))
-    return list(queued.order_by("id").values_list("pk", flat=True)[:_MAX_ROWS])
+        queued_runs = queued_runs.filter(queued_at__lt=Now() - timedelta(seconds=seconds))
+    return list(queued_runs.order_by("id").values_list("pk", flat=True)[:_MAX_ROWS])
 
 
 @transaction.atomic

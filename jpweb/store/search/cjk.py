@@ -76,8 +76,8 @@ def make_pattern(text: str) -> str:
     """
     pieces = _PIECE.findall(text)
     pattern = _spell_piece(pieces[0])
-    for earlier, piece in pairwise(pieces):
-        is_same_script = has_cjk(earlier) == has_cjk(piece)
+    for earlier_piece, piece in pairwise(pieces):
+        is_same_script = has_cjk(earlier_piece) == has_cjk(piece)
         pattern += _SEPARATOR + ("+" if is_same_script else "*") + _spell_piece(piece)
     return pattern
 
@@ -89,8 +89,8 @@ def _spell_piece(piece: str) -> str:
 def _spell_letter(letter: str) -> str:
     """Return the set of a letter in either case, and of those that differ by an accent."""
     cases = [case for case in (letter, letter.lower(), letter.upper()) if len(case) == 1]
-    accented = _SPELLINGS.get(tokenizer.fold_text(letter), "")
-    spellings = "".join(dict.fromkeys([*cases, *accented]))
+    accented_letters = _SPELLINGS.get(tokenizer.fold_text(letter), "")
+    spellings = "".join(dict.fromkeys([*cases, *accented_letters]))
     return f"[{spellings}]" if len(spellings) > 1 else letter
 
 

@@ -91,8 +91,10 @@ class _Conversation:
         counts: Counter[int] = Counter()
         for (terms, _), number in kinds.items():
             counts.update({index: number for index in range(len(weights)) if terms >> index & 1})
-        often = sum(weights[index] * (1 + math.log2(n) / 4) for index, n in counts.items())
-        return often + max(_score(terms, category, weights) for terms, category in kinds)
+        frequency_score = sum(
+            weights[index] * (1 + math.log2(n) / 4) for index, n in counts.items()
+        )
+        return frequency_score + max(_score(terms, category, weights) for terms, category in kinds)
 
 
 def _score(terms: int, category: str, weights: Sequence[float]) -> float:
@@ -152,12 +154,12 @@ def _choose_terms(terms: Sequence[QueryTerm]) -> tuple[list[QueryTerm], tuple[st
         or term.is_prefix
         or not _FUNCTION_WORDS.issuperset(split_words(term.text))
     ]
-    omitted = (
+    omitted_texts = (
         []
         if not content_terms
         else [term.text for term in required_terms if term not in content_terms]
     )
-    return content_terms or required_terms, tuple(dict.fromkeys(omitted))
+    return content_terms or required_terms, tuple(dict.fromkeys(omitted_texts))
 
 
 def _find_conversations(

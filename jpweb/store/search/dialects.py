@@ -43,11 +43,11 @@ def build_fts5(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> str:
     Typed text is quoted, so none of its characters is an operator; filter terms are letters and
     digits.
     """
-    required = [_quote_term(term) for term in terms if not term.is_negated]
-    required += [_match_any_tag(group) for group in groups if not group[1]]
-    excluded = [_quote_term(term) for term in terms if term.is_negated]
-    excluded += [_match_any_tag(group) for group in groups if group[1]]
-    return " NOT ".join([f"({' AND '.join(required)})", *excluded])
+    required_terms = [_quote_term(term) for term in terms if not term.is_negated]
+    required_terms += [_match_any_tag(group) for group in groups if not group[1]]
+    excluded_terms = [_quote_term(term) for term in terms if term.is_negated]
+    excluded_terms += [_match_any_tag(group) for group in groups if group[1]]
+    return " NOT ".join([f"({' AND '.join(required_terms)})", *excluded_terms])
 
 
 def build_tsquery(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> str:
@@ -58,8 +58,8 @@ def build_tsquery(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> st
 def _quote_term(term: QueryTerm) -> str:
     if forms := term.forms:
         return f"body : ({' OR '.join(sorted(forms))})"
-    doubled = term.text.replace('"', '""')
-    return f'body : "{doubled}"' + " *" * term.is_prefix
+    escaped_text = term.text.replace('"', '""')
+    return f'body : "{escaped_text}"' + " *" * term.is_prefix
 
 
 def _match_any_tag(group: TermGroup) -> str:

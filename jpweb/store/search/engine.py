@@ -86,7 +86,7 @@ class Search:
 
         The query's filters, dates and excluded words count as well.
         """
-        excluded_terms = [other for other in self.query.terms if other.is_negated]
+        excluded_terms = [other_term for other_term in self.query.terms if other_term.is_negated]
         where, params = self._build_where(0, [term, *excluded_terms])
         dialect = dialects.get_dialect()
         statement = (
@@ -174,10 +174,10 @@ class Search:
             ("<", self.query.before and passage_ids.get_first_id_at(self.query.before)),
             ("<", before or None),
         ]
-        for sign, bound in bounds:
-            if bound is not None:
+        for sign, bound_value in bounds:
+            if bound_value is not None:
                 conditions.append(f"{dialect.key} {sign} %s")
-                params.append(bound)
+                params.append(bound_value)
         for term in filter(_needs_comparison, self.query.terms if terms is None else terms):
             conditions.append(("NOT " if term.is_negated else "") + dialect.body_match)
             params.append(cjk.make_pattern(term.text))
@@ -202,20 +202,20 @@ def make_search(person_id: int, query: SearchQuery) -> Search:
 
 def _build_groups(query: SearchQuery, person_id: int, problems: list[str]) -> list[TermGroup]:
     """Return the filters as groups of terms; several of one filter are alternatives."""
-    required: dict[str, list[str]] = {}
-    excluded: list[str] = []
+    required_groups: dict[str, list[str]] = {}
+    excluded_terms: list[str] = []
     for query_filter in query.filters:
         terms = _filter_terms(query_filter, person_id)
         if not terms:
             problems.append(f"You are not in a workspace called “{query_filter.value[:80]}”.")
         elif query_filter.is_negated:
-            excluded += terms
+            excluded_terms += terms
         else:
-            required.setdefault(query_filter.name, []).extend(terms)
+            required_groups.setdefault(query_filter.name, []).extend(terms)
     groups: list[TermGroup] = [
-        (tuple(dict.fromkeys(alternatives)), False) for alternatives in required.values()
+        (tuple(dict.fromkeys(alternatives)), False) for alternatives in required_groups.values()
     ]
-    return groups + ([(tuple(dict.fromkeys(excluded)), True)] if excluded else [])
+    return groups + ([(tuple(dict.fromkeys(excluded_terms)), True)] if excluded_terms else [])
 
 
 def _filter_terms(query_filter: QueryFilter, person_id: int) -> list[str]:

@@ -35,8 +35,8 @@ def make_state_term(name: str) -> str:
 
 def make_value_term(filter_name: str, value: str) -> str:
     """Return the term of a tool, person, reason or label, case-insensitive."""
-    folded = " ".join(value.casefold().split())
-    return _TERM_PREFIXES[filter_name] + blake2b(folded.encode(), digest_size=8).hexdigest()
+    folded_value = " ".join(value.casefold().split())
+    return _TERM_PREFIXES[filter_name] + blake2b(folded_value.encode(), digest_size=8).hexdigest()
 
 
 def make_tool_terms(name: str) -> set[str]:

@@ -117,8 +117,8 @@ def find_spans(text: str, search_terms: Sequence[str]) -> list[tuple[int, int]]:
     """Return the spans of the terms in a text, ordered and disjoint, case-insensitive."""
     if not search_terms:
         return []
-    longest = sorted(search_terms, key=len, reverse=True)
-    pattern = re.compile("|".join(map(re.escape, longest)), re.IGNORECASE)
+    longest_first = sorted(search_terms, key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE)
     return [match.span() for match in pattern.finditer(text)]
 
 
@@ -127,11 +127,11 @@ def _filter_matching(conversation_id: int, search_terms: Sequence[str]) -> Query
     passages = Passage.objects.filter(conversation_id=conversation_id, position__gte=0)
     if not search_terms:
         return passages.none()
-    matching = passages.filter(_holds_term(search_terms[0]))
+    matching_passages = passages.filter(_holds_term(search_terms[0]))
     for term in search_terms[1:]:
         same_event = passages.filter(_holds_term(term), position=OuterRef("position"))
-        matching = matching.filter(_holds_term(term) | Q(Exists(same_event)))
-    return matching
+        matching_passages = matching_passages.filter(_holds_term(term) | Q(Exists(same_event)))
+    return matching_passages
 
 
 def _holds_term(term: str) -> Q:
@@ -167,8 +167,10 @@ def _find_single_match(
     preceding_passages = _filter_matching(conversation_id, search_terms).filter(
         position__lt=position
     )
-    earlier = preceding_passages.order_by("position").distinct().values_list("position", flat=True)
-    number = len(earlier[:COUNT_LIMIT]) + 1
+    earlier_positions = (
+        preceding_passages.order_by("position").distinct().values_list("position", flat=True)
+    )
+    number = len(earlier_positions[:COUNT_LIMIT]) + 1
     (match,) = _load_matches(
         conversation_id, search_terms, [position], number if number <= COUNT_LIMIT else 0
     )
@@ -180,9 +182,9 @@ def _load_matches(
 ) -> list[EventMatch]:
     """Return the matches at these positions; the first one has this number, unless it is 0."""
     rows = _filter_matching(conversation_id, search_terms).filter(position__in=positions)
-    firsts: dict[int, Passage] = {}
+    first_passages: dict[int, Passage] = {}
     for row in rows.order_by("position", "part"):
-        firsts.setdefault(row.position, row)
+        first_passages.setdefault(row.position, row)
     return [
         EventMatch(
             position=row.position,
@@ -192,7 +194,7 @@ def _load_matches(
             snippet=make_snippet(row.body, find_spans(row.body, search_terms)),
             number=number and number + nth,
         )
-        for nth, row in enumerate(firsts.values())
+        for nth, row in enumerate(first_passages.values())
     ]
 
 

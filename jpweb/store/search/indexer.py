@@ -62,8 +62,8 @@ class _IndexingState:
 def count_pending_for(person_id: int) -> int:
     """Return the number of unindexed conversations of a person, up to ``COUNT_LIMIT``."""
     my_workspaces = Membership.objects.filter(person_id=person_id).values("workspace_id")
-    pending = Conversation.objects.filter(needs_indexing=True, workspace__in=my_workspaces)
-    return len(pending.order_by().values_list("pk", flat=True)[:COUNT_LIMIT])
+    pending_rows = Conversation.objects.filter(needs_indexing=True, workspace__in=my_workspaces)
+    return len(pending_rows.order_by().values_list("pk", flat=True)[:COUNT_LIMIT])
 
 
 def pending_count() -> int:
@@ -119,22 +119,28 @@ def index_conversation(key: int) -> bool:
 
     Returns whether these were all. Raises _ConversationChanged.
     """
-    state, common = _begin_indexing(key)
-    first = state.first_position
+    state, common_terms = _begin_indexing(key)
+    first_position = state.first_position
     for _ in range(BATCHES_PER_STEP):
         # Entries that were added since this step began make ``_finish_indexing`` raise.
-        entries = _read_entries(key, Q(position__gte=first)) if first < state.entry_count else []
+        entries = (
+            _read_entries(key, Q(position__gte=first_position))
+            if first_position < state.entry_count
+            else []
+        )
         if not entries:
-            _reindex_settled(state, common)
+            _reindex_settled(state, common_terms)
             _finish_indexing(state)
             return True
         end = entries[-1].position + 1
-        drafts = _build_passages(key, entries, common)
-        changes = _find_changes(key, passage_queries.find_range([key], [first], [end]), drafts)
+        drafts = _build_passages(key, entries, common_terms)
+        changes = _find_changes(
+            key, passage_queries.find_range([key], [first_position], [end]), drafts
+        )
         with transaction.atomic():
             _write_changes(key, changes)
-            _record_progress(state, first, end)
-        first = end
+            _record_progress(state, first_position, end)
+        first_position = end
     return False
 
 
@@ -149,29 +155,31 @@ def _begin_indexing(key: int) -> tuple[_IndexingState, passages.ConversationTerm
         raise _ConversationChanged
     row = rows[0]
     workspace_term = filter_terms.workspace_term(row.workspace_id)
-    common = passages.ConversationTerms(
+    common_terms = passages.ConversationTerms(
         workspace.get_created_at(row.jp_id),
         frozenset({workspace_term, *filter_terms.make_label_terms(row.labels)}),
     )
     title_rows = passage_queries.find_at_positions([key], [Passage.TITLE_POSITION])
-    is_replaced = row.indexed_revision != row.revision or common.terms != _indexed_terms(
+    is_replaced = row.indexed_revision != row.revision or common_terms.terms != _indexed_terms(
         title_rows, workspace_term
     )
-    title_passage = passages.make_title_passage(row.title, row.labels, common)
+    title_passage = passages.make_title_passage(row.title, row.labels, common_terms)
     changes = _find_changes(key, title_rows, title_passage)
     if is_replaced or changes:
         with transaction.atomic():
             if is_replaced:
                 _reset_progress(row)
             _write_changes(key, changes)
-    first = 0 if is_replaced else row.indexed_entry_count
-    return _IndexingState(key, row.entry_count, row.revision, row.title, row.labels, first), common
+    first_position = 0 if is_replaced else row.indexed_entry_count
+    return _IndexingState(
+        key, row.entry_count, row.revision, row.title, row.labels, first_position
+    ), common_terms
 
 
 def _reset_progress(row: Conversation) -> None:
     """Record that nothing of a conversation is indexed. Raises _ConversationChanged."""
-    unchanged = Conversation.objects.filter(pk=row.pk, revision=row.revision)
-    if not unchanged.update(indexed_entry_count=0, indexed_revision=row.revision):
+    unchanged_row = Conversation.objects.filter(pk=row.pk, revision=row.revision)
+    if not unchanged_row.update(indexed_entry_count=0, indexed_revision=row.revision):
         raise _ConversationChanged
 
 
@@ -207,14 +215,16 @@ def _read_entries(key: int, condition: Q) -> list[passages.SourceEntry]:
 
 
 def _build_passages(
-    key: int, entries: Sequence[passages.SourceEntry], common: passages.ConversationTerms
+    key: int, entries: Sequence[passages.SourceEntry], common_terms: passages.ConversationTerms
 ) -> list[passages.PassageDraft]:
     """Return the passages of these entries."""
     context = passages.EntryContext(
         _tool_names(key, entries), *_get_inquiry_info(key, [entry.position for entry in entries])
     )
     return [
-        passage for entry in entries for passage in passages.make_passages(entry, common, context)
+        passage
+        for entry in entries
+        for passage in passages.make_passages(entry, common_terms, context)
     ]
 
 
@@ -224,10 +234,10 @@ def _tool_names(key: int, entries: Sequence[passages.SourceEntry]) -> dict[int, 
     result_item_positions = {
         entry.item_position for entry in entries if isinstance(entry.element.kind, ToolCallResponse)
     }
-    earlier = JournalEntry.objects.filter(
+    earlier_entries = JournalEntry.objects.filter(
         conversation_id=key, position__in=result_item_positions - elements.keys()
     )
-    for position, text in earlier.values_list("position", "text"):
+    for position, text in earlier_entries.values_list("position", "text"):
         elements[position] = wire.read_element(text)
     return {
         position: element.kind.name
@@ -240,11 +250,12 @@ def _get_inquiry_info(
     key: int, positions: Sequence[int]
 ) -> tuple[dict[int, passages.InquiryInfo], dict[int, passages.InquiryInfo]]:
     """Return the inquiries that are asked and that end at these positions."""
-    first, last = positions[0], positions[-1]
+    first_position, last_position = positions[0], positions[-1]
     secrets = {inquiry_id for (inquiry_id,) in passage_queries.find_secrets([key])}
-    requested, settled = {}, {}
+    requested_rows, settled_rows = {}, {}
     for row in starmap(
-        passage_queries.PassageInquiry, passage_queries.find_inquiries([key], [first], [last])
+        passage_queries.PassageInquiry,
+        passage_queries.find_inquiries([key], [first_position], [last_position]),
     ):
         info = passages.InquiryInfo(
             tool=row.asker,
@@ -253,55 +264,57 @@ def _get_inquiry_info(
             who=row.decider_name if row.decided_by == "person" else "",
             is_secret=row.inquiry_id in secrets,
         )
-        requested[row.position] = info
+        requested_rows[row.position] = info
         if row.response_position is not None:
-            settled[row.response_position] = info
-    return requested, settled
+            settled_rows[row.response_position] = info
+    return requested_rows, settled_rows
 
 
-def _reindex_settled(state: _IndexingState, common: passages.ConversationTerms) -> None:
+def _reindex_settled(state: _IndexingState, common_terms: passages.ConversationTerms) -> None:
     """Replace the passages of questions that were indexed before their outcome."""
     place = [state.key], [state.first_position]
     rows = passage_queries.find_settled_later(*place)
     rows += passage_queries.find_settled_before(*place, [OPEN_STATE])
     positions = {position for (position,) in rows}
-    remaining = sorted(positions)
-    while remaining:
-        entries = _read_entries(state.key, Q(position__in=remaining[:BATCH_ENTRIES]))
+    remaining_positions = sorted(positions)
+    while remaining_positions:
+        entries = _read_entries(state.key, Q(position__in=remaining_positions[:BATCH_ENTRIES]))
         if not entries:
             return
-        drafts = _build_passages(state.key, entries, common)
+        drafts = _build_passages(state.key, entries, common_terms)
         stored_rows = passage_queries.find_at_positions(
             [state.key], [entry.position for entry in entries]
         )
         if changes := _find_changes(state.key, stored_rows, drafts):
             with transaction.atomic():
                 _write_changes(state.key, changes)
-        remaining = [position for position in remaining if position > entries[-1].position]
+        remaining_positions = [
+            position for position in remaining_positions if position > entries[-1].position
+        ]
 
 
 def _finish_indexing(state: _IndexingState) -> None:
     """Mark the conversation as indexed. Raises _ConversationChanged where it was changed."""
-    obsolete = _find_changes(
+    deletions = _find_changes(
         state.key, passage_queries.find_range([state.key], [state.entry_count], [_MAX_POSITION]), []
     )
     indexed_columns = [(state.entry_count, state.revision, state.title, state.labels)]
     with transaction.atomic():
         if passage_queries.lock_columns([state.key]) != indexed_columns:
             raise _ConversationChanged
-        _write_changes(state.key, obsolete)
+        _write_changes(state.key, deletions)
         compiled_write.update_rows(Conversation, {"id": state.key}, needs_indexing=False)
 
 
 def _record_progress(state: _IndexingState, start: int, end: int) -> None:
     """Record the indexed entry count of a conversation."""
-    unchanged = {
+    unchanged_filter = {
         "id": state.key,
         "revision": state.revision,
         "indexed_revision": state.revision,
         "indexed_entry_count": start,
     }
-    if not compiled_write.update_rows(Conversation, unchanged, indexed_entry_count=end):
+    if not compiled_write.update_rows(Conversation, unchanged_filter, indexed_entry_count=end):
         raise _ConversationChanged
 
 
@@ -316,20 +329,20 @@ def _find_changes(
     key: int, stored_rows: list[passage_queries.StoredRow], drafts: Sequence[passages.PassageDraft]
 ) -> _PassageChanges | None:
     """Return what makes these passages of a conversation the drafts; None where they are."""
-    stored = {(row[2], row[3]): (row[0], row[1], row[2:]) for row in stored_rows}
-    pending = {(draft.position, draft.part): draft for draft in drafts}
+    stored_passages = {(row[2], row[3]): (row[0], row[1], row[2:]) for row in stored_rows}
+    pending_drafts = {(draft.position, draft.part): draft for draft in drafts}
     obsolete_ids = []
     rows: list[tuple[int, passages.PassageDraft]] = []
-    for slot, (passage_id, at, values) in stored.items():
-        matching_draft = pending.get(slot)
+    for slot, (passage_id, at, values) in stored_passages.items():
+        matching_draft = pending_drafts.get(slot)
         if matching_draft is None or matching_draft.at != at:  # a new instant takes a new id
             obsolete_ids.append(passage_id)
             continue
-        del pending[slot]
+        del pending_drafts[slot]
         if _list_compared_values(matching_draft) != values:
             obsolete_ids.append(passage_id)
             rows.append((passage_id, matching_draft))
-    new_drafts = [*pending.values()]
+    new_drafts = [*pending_drafts.values()]
     new_ids = passage_ids.allot_ids(
         [
             passage_ids.PassageSlot(new_draft.at, key, new_draft.position, new_draft.part)

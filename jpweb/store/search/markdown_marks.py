@@ -45,18 +45,18 @@ def find_marks(
 
     A link's address or a fence's language is a mark unless one of the spans is in it.
     """
-    first, last = max(begin - _CONTEXT_CHARS, 0), end + _CONTEXT_CHARS
-    if not _HINT.search(text, first, last):
+    first_char, last_char = max(begin - _CONTEXT_CHARS, 0), end + _CONTEXT_CHARS
+    if not _HINT.search(text, first_char, last_char):
         return []
-    ranges = [mark.span() for mark in _MARKS.finditer(text, first, last)]
-    for mark in _EMPHASIS.finditer(text, first, last):
+    ranges = [mark.span() for mark in _MARKS.finditer(text, first_char, last_char)]
+    for mark in _EMPHASIS.finditer(text, first_char, last_char):
         ranges += [mark.span(1), mark.span(2)]
-    for mark in _AUTOLINK.finditer(text, first, last):
+    for mark in _AUTOLINK.finditer(text, first_char, last_char):
         ranges += [mark.span(1), mark.span(2)]
-    for mark in _LINK.finditer(text, first, last):
+    for mark in _LINK.finditer(text, first_char, last_char):
         if not _overlaps(mark.span(2), spans):
             ranges += [mark.span(1), mark.span(2)]
-    for mark in _FENCE_LANGUAGE.finditer(text, first, last):
+    for mark in _FENCE_LANGUAGE.finditer(text, first_char, last_char):
         if not _overlaps(mark.span(), spans):
             ranges.append(mark.span())
     return list(_merge(ranges, begin, end))

@@ -49,20 +49,20 @@ def allot_ids(
 ) -> list[int]:
     """Return a different id for each slot; ``find_taken`` returns those of some ids that exist."""
     passage_ids = [0] * len(slots)
-    allotted: set[int] = set()
-    remaining = list(range(len(slots)))
+    allotted_ids: set[int] = set()
+    remaining_slots = list(range(len(slots)))
     attempt = 0
-    while remaining:
-        candidates = [_make_candidate_id(slots[index], attempt) for index in remaining]
+    while remaining_slots:
+        candidates = [_make_candidate_id(slots[index], attempt) for index in remaining_slots]
         taken_ids = find_taken(candidates)
         retry = []
-        for index, candidate in zip(remaining, candidates, strict=True):
-            if candidate in taken_ids or candidate in allotted:
+        for index, candidate in zip(remaining_slots, candidates, strict=True):
+            if candidate in taken_ids or candidate in allotted_ids:
                 retry.append(index)
             else:
                 passage_ids[index] = candidate
-                allotted.add(candidate)
-        remaining = retry
+                allotted_ids.add(candidate)
+        remaining_slots = retry
         attempt += 1
     return passage_ids
 

@@ -126,12 +126,12 @@ def make_passages(
     part = 0
     for nth, event in enumerate(entry.element.events):
         category_name = categorize_element(Element("", event))
-        searchable = _extract_text(event, entry, context)
+        searchable_text = _extract_text(event, entry, context)
         anchor = anchor_ids.make_event_anchor(entry.anchor, nth)
         at = timestamps.parse_timestamp(event.timestamp) or conversation_terms.started_at
-        body = db_text.clean_text("\n".join(text for text in searchable.texts if text))
-        inquiry = searchable.inquiry
-        terms = conversation_terms.terms | _make_terms(category_name, searchable)
+        body = db_text.clean_text("\n".join(text for text in searchable_text.texts if text))
+        inquiry = searchable_text.inquiry
+        terms = conversation_terms.terms | _make_terms(category_name, searchable_text)
         max_passages = max(MAX_PASSAGES_PER_ENTRY // len(entry.element.events), 1)
         for piece in list(_split_body(body, max_passages)) or _filter_only_piece(category_name):
             if part == MAX_PASSAGES_PER_ENTRY:
@@ -145,8 +145,8 @@ def make_passages(
                 at=at,
                 body=piece,
                 tags=_join_terms(terms, piece),
-                tool=db_text.clean_text(searchable.tool)[:200],
-                who=db_text.clean_text(searchable.who)[:200],
+                tool=db_text.clean_text(searchable_text.tool)[:200],
+                who=db_text.clean_text(searchable_text.who)[:200],
                 state=inquiry.state if inquiry else "",
                 reason=inquiry.reason if inquiry else "",
             )
@@ -157,16 +157,16 @@ def _join_terms(terms: frozenset[str] | set[str], body: str) -> str:
     return " ".join(sorted(terms | cjk.list_terms(body)))
 
 
-def _make_terms(category_name: str, searchable: _SearchableText) -> set[str]:
+def _make_terms(category_name: str, searchable_text: _SearchableText) -> set[str]:
     terms = (
         {filter_terms.category_term(category_name)}
-        | filter_terms.make_tool_terms(searchable.tool[:200])
-        | filter_terms.make_person_terms(searchable.who[:200])
+        | filter_terms.make_tool_terms(searchable_text.tool[:200])
+        | filter_terms.make_person_terms(searchable_text.who[:200])
     )
-    if searchable.inquiry:
-        terms.add(filter_terms.make_state_term(searchable.inquiry.state))
-        if searchable.inquiry.reason:
-            terms.add(filter_terms.make_value_term("reason", searchable.inquiry.reason))
+    if searchable_text.inquiry:
+        terms.add(filter_terms.make_state_term(searchable_text.inquiry.state))
+        if searchable_text.inquiry.reason:
+            terms.add(filter_terms.make_value_term("reason", searchable_text.inquiry.reason))
     return terms
 
 
@@ -185,12 +185,12 @@ def _extract_text(
             )
         case InquiryResponse() as response:
             inquiry = context.settled.get(entry.position)
-            searchable = _SearchableText(
+            searchable_text = _SearchableText(
                 _list_outcome_texts(event, response, inquiry), inquiry=inquiry
             )
             if inquiry:
-                searchable.tool, searchable.who = inquiry.tool, inquiry.who
-            return searchable
+                searchable_text.tool, searchable_text.who = inquiry.tool, inquiry.who
+            return searchable_text
         case ToolCallResponse(content=content):
             return _SearchableText([content], context.tool_names.get(entry.item_position, ""))
         case ToolCallRequest(name=name, arguments=arguments):
@@ -272,9 +272,9 @@ def _split_body(body: str, max_passages: int) -> Iterator[str]:
         begin += end
 
 
-def _find_break(text: str, first: int, last: int) -> int:
+def _find_break(text: str, first_char: int, last_char: int) -> int:
     """Return where to cut a text between two places: after a line end or a blank, or the last."""
     for separator in "\n ":
-        if (index := text.rfind(separator, first, last)) >= 0:
+        if (index := text.rfind(separator, first_char, last_char)) >= 0:
             return index + 1
-    return last
+    return last_char

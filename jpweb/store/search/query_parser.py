@@ -111,9 +111,9 @@ class SearchQuery:
 
     def format_without(self, filter_text: str) -> str:
         """Return the query as it is typed, without one of its filters."""
-        others = [text for text in self.filter_texts if text != filter_text]
+        other_texts = [text for text in self.filter_texts if text != filter_text]
         words = ["-" * term.is_negated + _format_term(term) for term in self.terms]
-        return " ".join([*words, *others])
+        return " ".join([*words, *other_texts])
 
     def find_words(self, highlighted_texts: Iterable[str]) -> str:
         """Return the terms that occur in highlighted texts, as find in conversation takes them.
@@ -136,15 +136,15 @@ class SearchQuery:
     @property
     def highlighted_words(self) -> str:
         """The words and phrases alone, as typed: the page highlights them."""
-        required = (term for term in self.terms if not term.is_negated)
-        return " ".join(_format_term(term) for term in required)
+        required_terms = (term for term in self.terms if not term.is_negated)
+        return " ".join(_format_term(term) for term in required_terms)
 
 
 def parse_query(query_text: str, form_filters: Mapping[str, str] | None = None) -> SearchQuery:
     """Parse a query's text, and the filters that the form gives beside it."""
     parser = _QueryParser()
-    for sign, name, phrase, star, bare in parser.split_tokens(db_text.clean_text(query_text)):
-        parser.add_token(sign, name, phrase, star, bare)
+    for sign, name, phrase, star, bare_word in parser.split_tokens(db_text.clean_text(query_text)):
+        parser.add_token(sign, name, phrase, star, bare_word)
     for name in FILTER_DESCRIPTIONS:
         value = db_text.clean_text((form_filters or {}).get(name, "")).strip()
         if value:
@@ -190,8 +190,8 @@ class _QueryParser:
             return
         spelling = value.lower() if name in _ALLOWED_VALUES else value
         if name in _ALLOWED_VALUES and spelling not in _ALLOWED_VALUES[name]:
-            allowed = ", ".join(_ALLOWED_VALUES[name])
-            self._problems.append(f"Unknown {name} “{value[:80]}”. Use one of: {allowed}.")
+            allowed_values = ", ".join(_ALLOWED_VALUES[name])
+            self._problems.append(f"Unknown {name} “{value[:80]}”. Use one of: {allowed_values}.")
         elif len(self._filters) < MAX_TERMS:
             self._filters.append(QueryFilter(name, spelling, is_negated))
         else:
@@ -221,8 +221,8 @@ class _QueryParser:
                 f"{name}:2026-05-31, not “{'-' * is_negated}{value[:80]}”."
             )
             return
-        narrow = max if name == "after" else min
-        self._dates[name] = narrow(date, self._dates.get(name, date))
+        choose_bound = max if name == "after" else min
+        self._dates[name] = choose_bound(date, self._dates.get(name, date))
 
 
 def _parse_date(value: str) -> datetime | None:
@@ -238,8 +238,8 @@ def _parse_date(value: str) -> datetime | None:
 
 def _format_filter(query_filter: QueryFilter) -> str:
     value = query_filter.value
-    quoted = f'"{value}"' if re.search(r"\s", value) else value
-    return "-" * query_filter.is_negated + f"{query_filter.name}:{quoted}"
+    quoted_text = f'"{value}"' if re.search(r"\s", value) else value
+    return "-" * query_filter.is_negated + f"{query_filter.name}:{quoted_text}"
 
 
 def _format_spellings(term: QueryTerm, texts: Iterable[str]) -> list[str]:
@@ -251,5 +251,5 @@ def _format_spellings(term: QueryTerm, texts: Iterable[str]) -> list[str]:
 
 def _format_term(term: QueryTerm) -> str:
     is_quoted = term.is_quoted or re.search(r"\s", term.text)
-    quoted = f'"{term.text}"' if is_quoted else term.text
-    return quoted + "*" * term.is_prefix
+    quoted_text = f'"{term.text}"' if is_quoted else term.text
+    return quoted_text + "*" * term.is_prefix

@@ -111,11 +111,11 @@ def make_highlighter(
 
 def _make_disjoint(spans: Spans) -> Spans:
     """Return spans in order, without those that begin inside of an earlier one."""
-    disjoint: Spans = []
+    disjoint_spans: Spans = []
     for span in sorted(spans, key=lambda span: (span[0], -span[1])):
-        if not disjoint or span[0] >= disjoint[-1][1]:
-            disjoint.append(span)
-    return disjoint
+        if not disjoint_spans or span[0] >= disjoint_spans[-1][1]:
+            disjoint_spans.append(span)
+    return disjoint_spans
 
 
 def _make_phrase_highlighter(phrases: Iterable[FoldedPhrase]) -> Callable[[str], Spans]:
@@ -143,13 +143,15 @@ def _make_phrase_highlighter(phrases: Iterable[FoldedPhrase]) -> Callable[[str],
 def _match_folded(text: str, phrases: Iterable[FoldedPhrase]) -> Spans:
     """Return the spans of phrases, compared word by word after folding."""
     matches = list(WORD_PATTERN.finditer(text))
-    folded = [fold_text(match[0]) for match in matches]
+    folded_words = [fold_text(match[0]) for match in matches]
     first_words = tuple({phrase_words[0] for phrase_words, _ in phrases if phrase_words})
     spans: Spans = []
-    for first in (first for first, word in enumerate(folded) if word.startswith(first_words)):
+    for first_index in (
+        first_index for first_index, word in enumerate(folded_words) if word.startswith(first_words)
+    ):
         for phrase_words, is_prefix in phrases:
-            last = first + len(phrase_words) - 1
-            text_words = tuple(folded[first : last + 1])
+            last_index = first_index + len(phrase_words) - 1
+            text_words = tuple(folded_words[first_index : last_index + 1])
             same_start = (
                 text_words[:-1] == phrase_words[:-1] and len(text_words) == len(phrase_words) > 0
             )
@@ -158,6 +160,6 @@ def _match_folded(text: str, phrases: Iterable[FoldedPhrase]) -> Spans:
                 if is_prefix
                 else text_words == phrase_words
             )
-            if is_match and (not spans or matches[first].start() >= spans[-1][1]):
-                spans.append((matches[first].start(), matches[last].end()))
+            if is_match and (not spans or matches[first_index].start() >= spans[-1][1]):
+                spans.append((matches[first_index].start(), matches[last_index].end()))
     return spans

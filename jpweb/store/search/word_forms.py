@@ -59,8 +59,8 @@ def list_forms(word: str) -> frozenset[str]:
     """Return the forms of a folded word, itself among them."""
     if len(word) < _MIN_LETTERS or not _WORD.fullmatch(word):
         return frozenset([word])
-    related = _find_irregular(word)
-    return frozenset([word]).union(related, *map(_list_inflections, related))
+    related_words = _find_irregular(word)
+    return frozenset([word]).union(related_words, *map(_list_inflections, related_words))
 
 
 def _find_irregular(word: str) -> frozenset[str]:
@@ -77,23 +77,26 @@ def _find_irregular(word: str) -> frozenset[str]:
 
 def _list_inflections(word: str) -> set[str]:
     stem = _stemmer.stemWord(word)
-    others = [stem.removesuffix(end) for end in _STEMMED_ENDS if stem.endswith(end)]
-    others += [stem.removesuffix("i") + "y"] if stem.endswith("i") else []
+    base_words = [stem.removesuffix(end) for end in _STEMMED_ENDS if stem.endswith(end)]
+    base_words += [stem.removesuffix("i") + "y"] if stem.endswith("i") else []
     changed_stems = _change_ends(stem, _STEM_ENDS)
     if word.endswith(_NOUN_ENDS):
-        others += _change_ends(stem, _NOUN_STEM_ENDS)
+        base_words += _change_ends(stem, _NOUN_STEM_ENDS)
     else:
-        others += [base for base in changed_stems if len(base) >= _MIN_STEM_LETTERS]
-    stems = {base for base in (stem, word, *others) if len(base) >= _MIN_LETTERS - 1}
-    doubled = {base + base[-1] for base in stems if base[-1] not in "aeiouwxy"}  # stop, stopped
+        base_words += [base for base in changed_stems if len(base) >= _MIN_STEM_LETTERS]
+    stems = {base for base in (stem, word, *base_words) if len(base) >= _MIN_LETTERS - 1}
+    # As in stop, stopped.
+    doubled_words = {base + base[-1] for base in stems if base[-1] not in "aeiouwxy"}
     return (
         {stem + suffix for suffix in _SUFFIXES}
         | {base + suffix for base in stems for suffix in _SUFFIXES_OF_OTHERS}
-        | {base + suffix for base in doubled for suffix in _SUFFIXES_OF_DOUBLED}
+        | {base + suffix for base in doubled_words for suffix in _SUFFIXES_OF_DOUBLED}
         | {base + suffix for base in changed_stems for suffix in _NOUN_ENDS}
     )
 
 
 def _change_ends(stem: str, ends: Sequence[tuple[str, str]]) -> list[str]:
-    changed = (stem.removesuffix(end) + other for end, other in ends if stem.endswith(end))
-    return [base for base in changed if len(base) >= _MIN_LETTERS - 1]
+    changed_words = (
+        stem.removesuffix(end) + new_end for end, new_end in ends if stem.endswith(end)
+    )
+    return [base for base in changed_words if len(base) >= _MIN_LETTERS - 1]

@@ -17,6 +17,8 @@ class ByteOrder(Func):
     output_field = TextField()
     template = '%(expressions)s COLLATE "C"'
 
-    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+    def as_sqlite(self, compiler: Any, connection: Any, **extra_context: Any) -> Any:
         """Compile with SQLite's own name of that collation."""
-        return self.as_sql(compiler, connection, template="%(expressions)s COLLATE BINARY", **extra)
+        return self.as_sql(
+            compiler, connection, template="%(expressions)s COLLATE BINARY", **extra_context
+        )

@@ -41,12 +41,12 @@ class CompiledQuery:
         """Return the rows for these keys."""
         lists = [_pad_keys(key_list) for key_list in keys]
         sizes = tuple(map(len, lists))
-        compiled = self._compiled.get((connection.vendor, sizes))
-        if compiled is None:
-            compiled = self._compiled[connection.vendor, sizes] = _CompiledSql(
+        compiled_sql = self._compiled.get((connection.vendor, sizes))
+        if compiled_sql is None:
+            compiled_sql = self._compiled[connection.vendor, sizes] = _CompiledSql(
                 self._build_query, sizes
             )
-        return compiled.fetch_rows(lists)
+        return compiled_sql.fetch_rows(lists)
 
 
 class _CompiledSql:

@@ -88,16 +88,19 @@ def find_nearest(
     ranked_keys = _merge(ranges, workspace_ids, cursor, first_limit, is_descending=is_descending)[
         :limit
     ]
-    counts = Counter(ranked.workspace_id for ranked in ranked_keys)
-    truncated = (
+    counts = Counter(ranked_key.workspace_id for ranked_key in ranked_keys)
+    truncated_ids = (
         [key for key, count in counts.items() if count >= first_limit]
         if first_limit < limit
         else []
     )
-    if truncated:
-        complete = [ranked for ranked in ranked_keys if ranked.workspace_id not in truncated]
-        reread = _merge(ranges, truncated, cursor, limit, is_descending=is_descending)
-        ranked_keys = sorted([*complete, *reread], key=_sort_key, reverse=is_descending)[:limit]
+    if truncated_ids:
+        complete_keys = [
+            ranked_key for ranked_key in ranked_keys if ranked_key.workspace_id not in truncated_ids
+        ]
+        reread_keys = _merge(ranges, truncated_ids, cursor, limit, is_descending=is_descending)
+        merged_keys = sorted([*complete_keys, *reread_keys], key=_sort_key, reverse=is_descending)
+        ranked_keys = merged_keys[:limit]
     horizon = _find_horizon(ranges, workspace_ids, cursor, is_descending=is_descending)
     if horizon is None:
         return RangePage(ranked_keys)
@@ -110,8 +113,8 @@ def find_nearest(
     return RangePage(within_horizon, None if len(within_horizon) == limit else horizon)
 
 
-def _sort_key(ranked: RankedKey) -> Cursor:
-    return ranked.key
+def _sort_key(ranked_key: RankedKey) -> Cursor:
+    return ranked_key.key
 
 
 def _merge(
@@ -164,7 +167,7 @@ def _find_horizon(
         for share in [_scan_share(index_range, workspace_ids)]
     ]
     ends = _execute(statements, workspace_ids, is_text=ranges[0].is_text) if statements else ()
-    cursors = [ranked.key for ranked in ends]
+    cursors = [ranked_key.key for ranked_key in ends]
     return (max(cursors) if is_descending else min(cursors)) if cursors else None
 
 
@@ -223,13 +226,13 @@ def _range_rows(
 def _select_columns(
     rows: QuerySet[Any], index_range: IndexRange, *extra_columns: str
 ) -> QuerySet[Any]:
-    annotated = rows.annotate(
+    annotated_rows = rows.annotate(
         value=F(index_range.column),
         rank_=F("pk") * Value(index_range.table_count) + Value(index_range.table_index),
         conversation_key=F(index_range.conversation_column),
         workspace_key=F("workspace_id"),
     )
-    values: QuerySet[Any] = annotated.values_list(
+    values: QuerySet[Any] = annotated_rows.values_list(
         "value", "rank_", "conversation_key", "workspace_key", *extra_columns
     )
     return values

@@ -17,15 +17,15 @@ class UtcText(Func):
     function = "SUBSTR"
     output_field = CharField()
 
-    def __init__(self, column: str, start: int, length: int, **extra: Any) -> None:
-        super().__init__(F(column), Value(start), Value(length), **extra)
+    def __init__(self, column: str, start: int, length: int, **extra_options: Any) -> None:
+        super().__init__(F(column), Value(start), Value(length), **extra_options)
 
-    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+    def as_postgresql(self, compiler: Any, connection: Any, **extra_context: Any) -> Any:
         """Compile with the text that SQLite stores."""
         clone = self.copy()
         column, start, length = self.get_source_expressions()
         clone.set_source_expressions([_InstantText(column), start, length])
-        return clone.as_sql(compiler, connection, **extra)
+        return clone.as_sql(compiler, connection, **extra_context)
 
 
 class _InstantText(Func):

@@ -50,8 +50,8 @@ def mask_event(
 ) -> None:
     """Mask the titles and the question that repeat an event. The caller saves the title."""
     markers = masks.read_secrets(element, rows)
-    masked = masks.mask_element(element, markers)
-    derived_columns.replace_turn_title(conversation, position, element, masked)
+    masked_element = masks.mask_element(element, markers)
+    derived_columns.replace_turn_title(conversation, position, element, masked_element)
     conversation.title = copied_text.mask_title(conversation.title, markers)
     _replace_in_inquiries(conversation, [position], markers, _QUESTION_COLUMNS)
 
@@ -122,19 +122,19 @@ def _replace_in_inquiries(
         changes = {}
         for column in columns:
             value = getattr(row, column)
-            replaced = replace_column(column, value, row.state, replacements)
-            if replaced != value:
-                changes[column] = _cut(row, column, replaced)
+            replaced_value = replace_column(column, value, row.state, replacements)
+            if replaced_value != value:
+                changes[column] = _cut(row, column, replaced_value)
         if changes:
             Inquiry.objects.filter(pk=row.pk).update(**changes)
 
 
 def replace_column(column: str, value: Any, state: str, replacements: Mapping[str, str]) -> Any:
     """Return a value of a question's row, replaced as ``replace_all`` does."""
-    replaced = copied_text.replace_all(value, replacements)
+    replaced_value = copied_text.replace_all(value, replacements)
     if column == "question" and state == OPEN_STATE:
-        replaced["answer_type"] = value["answer_type"]  # people choose from its options
-    return replaced
+        replaced_value["answer_type"] = value["answer_type"]  # people choose from its options
+    return replaced_value
 
 
 def _replace_in_runs(conversation: Conversation, replacements: Mapping[str, str]) -> None:
@@ -151,8 +151,8 @@ def _update(row: Any, columns: Sequence[str], replacements: Mapping[str, str]) -
     }
     changes = {name: value for name, value in values.items() if value != getattr(row, name)}
     if changes:
-        cut = {name: _cut(row, name, value) for name, value in changes.items()}
-        type(row).objects.filter(pk=row.pk).update(**cut)
+        cut_values = {name: _cut(row, name, value) for name, value in changes.items()}
+        type(row).objects.filter(pk=row.pk).update(**cut_values)
 
 
 def _cut(row: Any, column: str, value: Any) -> Any:

@@ -45,11 +45,14 @@ def mask_rows(
         if anchor in rows_by_anchor:
             element = wire.read_element(text)
             event_markers = masks.read_secrets(element, rows_by_anchor[anchor])
-            masked = masks.mask_element(element, event_markers)
+            masked_element = masks.mask_element(element, event_markers)
             number = bisect_right(turns, position, key=itemgetter(0)) - 1
             if number >= 0:
                 start, title = turns[number]
-                turns[number] = start, derived_columns.derive_turn_title(title, element, masked)
+                turns[number] = (
+                    start,
+                    derived_columns.derive_turn_title(title, element, masked_element),
+                )
             positions.add(position)
             markers |= event_markers
     conversation.title = copied_text.mask_title(conversation.title, markers)
@@ -85,11 +88,11 @@ def _mask_inquiry(row: InquiryColumns, markers: Mapping[str, str]) -> InquiryCol
             continue
         is_json = column in _JSON_COLUMNS
         value = json.loads(values[column]) if is_json else values[column]
-        replaced = copies.replace_column(column, value, values["state"], markers)
-        if replaced != value:
+        replaced_value = copies.replace_column(column, value, values["state"], markers)
+        if replaced_value != value:
             values[column] = (
-                from_stream.encode_json(replaced)
+                from_stream.encode_json(replaced_value)
                 if is_json
-                else replaced[: _MAX_CHARS_BY_COLUMN[column]]
+                else replaced_value[: _MAX_CHARS_BY_COLUMN[column]]
             )
     return tuple(values.values())

@@ -127,9 +127,9 @@ def find_secrets(text: str, deadline: float) -> list[Finding]:
             findings.setdefault(text[finding.start : finding.end], finding)
         if len(findings) >= MAX_SECRETS or offset + WINDOW_CHARS >= len(text):
             break
-        elapsed = time.monotonic() - begun_at
-        if elapsed > _SLOW_WINDOW_SECONDS:
-            time.sleep(elapsed)
+        elapsed_seconds = time.monotonic() - begun_at
+        if elapsed_seconds > _SLOW_WINDOW_SECONDS:
+            time.sleep(elapsed_seconds)
     return _drop_overlaps(sorted(findings.values(), key=lambda finding: finding.start))
 
 
@@ -165,8 +165,8 @@ def _extend(text: str, finding: Finding, window_end: int) -> Finding:
             kind, start - 5 if text[max(start - 5, 0) : start] == "-----" else start, end
         )
     if end == window_end:
-        rest = _TOKEN_REST.match(text, end)
-        end = rest.end() if rest else end
+        rest_match = _TOKEN_REST.match(text, end)
+        end = rest_match.end() if rest_match else end
     while start < end and text[start] in ' \t\n\r=:"':
         start += 1
     while end > start and text[end - 1] in ' \t\n\r"':
@@ -176,14 +176,14 @@ def _extend(text: str, finding: Finding, window_end: int) -> Finding:
 
 def _drop_overlaps(findings: list[Finding]) -> list[Finding]:
     """Return findings joined where they overlap; the first names the kind."""
-    joined: list[Finding] = []
+    joined_findings: list[Finding] = []
     for finding in findings:
-        if joined and finding.start < joined[-1].end:
-            last = joined[-1]
-            joined[-1] = last._replace(end=max(last.end, finding.end))
+        if joined_findings and finding.start < joined_findings[-1].end:
+            last_finding = joined_findings[-1]
+            joined_findings[-1] = last_finding._replace(end=max(last_finding.end, finding.end))
         elif finding.end > finding.start:
-            joined.append(finding)
-    return joined[:MAX_SECRETS]
+            joined_findings.append(finding)
+    return joined_findings[:MAX_SECRETS]
 
 
 @cache

@@ -69,9 +69,9 @@ def scan_next() -> ScanStep | None:
     if not rows:
         return None
     key, workspace_id, entry_count, revision, scanned_count, scanned_revision = rows[0]
-    first = scanned_count if revision == scanned_revision else 0
+    first_position = scanned_count if revision == scanned_revision else 0
     try:
-        return ScanStep(key, _scan_batch(key, entry_count, revision, first), workspace_id)
+        return ScanStep(key, _scan_batch(key, entry_count, revision, first_position), workspace_id)
     except UnknownConversation:
         return ScanStep(key, has_masked=False)
     except INCONSISTENT_ROWS as error:
@@ -100,9 +100,9 @@ def compute_digest(secret: str) -> str:
     return salted_hmac(_DIGEST_SALT, data, algorithm="sha256").hexdigest()
 
 
-def _scan_batch(key: int, entry_count: int, revision: int, first: int) -> bool:
+def _scan_batch(key: int, entry_count: int, revision: int, first_position: int) -> bool:
     """Search entries from a position on; return whether something is masked now."""
-    entries = _read_entries(key, first)
+    entries = _read_entries(key, first_position)
     end = entries[-1].position + 1 if entries else entry_count
     deadline = time.monotonic() + BATCH_SECONDS
     suspicions: list[_Suspicion] = []
@@ -141,8 +141,8 @@ def _record_progress(key: int, revision: int, end: int) -> None:
     )
 
 
-def _read_entries(key: int, first: int) -> list[_ScannedEntry]:
-    rows = JournalEntry.objects.filter(conversation_id=key, position__gte=first)
+def _read_entries(key: int, first_position: int) -> list[_ScannedEntry]:
+    rows = JournalEntry.objects.filter(conversation_id=key, position__gte=first_position)
     columns = rows.order_by("position").values_list("position", "anchor", "text")
     entries: list[_ScannedEntry] = []
     remaining_chars = BATCH_CHARS
@@ -182,25 +182,25 @@ def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspici
     Passages of what was masked before stay: the indexer, which wrote them, has nothing to do.
     """
     digests = {suspicion.digest for suspicion in suspicions}
-    dismissed = set(
+    dismissed_digests = set(
         SuspectedSecret.objects.filter(
             workspace_id=conversation.workspace_id,
             digest__in=digests,
             state=SuspectedSecretState.DISMISSED,
         ).values_list("digest", flat=True)
     )
-    unsearchable: set[int] = set()
+    unsearchable_positions: set[int] = set()
     open_rows: dict[str, list[SuspectedSecret]] = {}
     elements = {suspicion.entry.anchor: suspicion.entry for suspicion in suspicions}
     for suspicion in suspicions:
         state = SuspectedSecretState.OPEN
-        if suspicion.digest in dismissed:
+        if suspicion.digest in dismissed_digests:
             state = SuspectedSecretState.DISMISSED
         row, is_new = _get_or_create_row(conversation, suspicion, state)
         if row.state == SuspectedSecretState.OPEN:
             open_rows.setdefault(row.anchor, []).append(row)
             if is_new:
-                unsearchable.add(suspicion.entry.position)
+                unsearchable_positions.add(suspicion.entry.position)
     title = conversation.title
     for anchor, rows in open_rows.items():
         entry = elements[anchor]
@@ -210,9 +210,9 @@ def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspici
         needs_copies=True
     )
     if conversation.title != title:
-        unsearchable.add(Passage.TITLE_POSITION)
-    Passage.objects.filter(conversation=conversation, position__in=unsearchable).delete()
-    return bool(unsearchable)
+        unsearchable_positions.add(Passage.TITLE_POSITION)
+    Passage.objects.filter(conversation=conversation, position__in=unsearchable_positions).delete()
+    return bool(unsearchable_positions)
 
 
 def _get_or_create_row(
@@ -249,8 +249,8 @@ def _mask_next_copies() -> ScanStep | None:
         rows = SuspectedSecret.objects.filter(conversation=conversation, needs_copies=True)
         open_rows = list(rows.filter(state=SuspectedSecretState.OPEN)[: detector.MAX_SECRETS])
         copies.mask_settled(conversation, open_rows)
-        done = [row.pk for row in open_rows]
-        rows.filter(pk__in=done).update(needs_copies=False)
+        done_keys = [row.pk for row in open_rows]
+        rows.filter(pk__in=done_keys).update(needs_copies=False)
         rows.exclude(state=SuspectedSecretState.OPEN).update(needs_copies=False)
     return ScanStep(key, has_masked=True, workspace_id=conversation.workspace_id)
 

@@ -51,8 +51,8 @@ def list_page(
     rows = _list_audited(person_id, workspace_id).filter(state=state)
     if before:
         rows = rows.filter(pk__lt=before)
-    ordered = rows.select_related("conversation__workspace", "decided_by").order_by("-id")
-    page = list(ordered[: PAGE_ROWS + 1])
+    ordered_rows = rows.select_related("conversation__workspace", "decided_by").order_by("-id")
+    page = list(ordered_rows[: PAGE_ROWS + 1])
     return page[:PAGE_ROWS], page[PAGE_ROWS - 1].pk if len(page) > PAGE_ROWS else None
 
 
@@ -140,10 +140,10 @@ def dismiss(row: SuspectedSecret, person: Person, note: str) -> int:
     rows = SuspectedSecret.objects.filter(
         conversation=conversation, digest=row.digest, state=SuspectedSecretState.OPEN
     )
-    dismissed = list(rows)
-    if row.pk not in {same.pk for same in dismissed}:
+    dismissed_rows = list(rows)
+    if row.pk not in {dismissed_row.pk for dismissed_row in dismissed_rows}:
         raise NotSuspected(_ALREADY_DECIDED)
-    markers = copies.read_markers(conversation.pk, dismissed)
+    markers = copies.read_markers(conversation.pk, dismissed_rows)
     if any(secret in note for secret in markers):
         raise NotSuspected("The note repeats the text. Say it in other words.")
     rows.update(
@@ -153,10 +153,10 @@ def dismiss(row: SuspectedSecret, person: Person, note: str) -> int:
         note=note,
         needs_copies=False,
     )
-    copies.restore(conversation, dismissed, markers)
+    copies.restore(conversation, dismissed_rows, markers)
     _save_changed(conversation)
-    _record(Act.SUSPICION_DISMISSED, row, person, note=note, count=len(dismissed))
-    return len(dismissed)
+    _record(Act.SUSPICION_DISMISSED, row, person, note=note, count=len(dismissed_rows))
+    return len(dismissed_rows)
 
 
 def resolve_markers(conversation_id: int, strings: Sequence[str]) -> tuple[str, ...]:
@@ -173,7 +173,11 @@ def resolve_markers(conversation_id: int, strings: Sequence[str]) -> tuple[str, 
 
 
 def follow_redaction(
-    conversation: Conversation, entry: JournalEntry, old: Element, new: Element, person: Person
+    conversation: Conversation,
+    entry: JournalEntry,
+    old_element: Element,
+    new_element: Element,
+    person: Person,
 ) -> None:
     """Close the rows whose secret a redaction has replaced in the event of an entry.
 
@@ -181,35 +185,36 @@ def follow_redaction(
     detector may be off. No run reads it any more. The caller saves the title.
     """
     rows = SuspectedSecret.objects.filter(conversation=conversation, anchor=entry.anchor)
-    old_texts = masks.list_texts(old)
-    moved: list[tuple[SuspectedSecret, list[tuple[int, int]]]] = []
+    old_texts = masks.list_texts(old_element)
+    moved_rows: list[tuple[SuspectedSecret, list[tuple[int, int]]]] = []
     for row in rows.filter(state=SuspectedSecretState.OPEN).order_by("text_index", "start"):
         text = old_texts[row.text_index].text if row.text_index < len(old_texts) else ""
         secret = text[row.start : row.start + row.length]
-        places = _find_places(new, secret) if secret else []
+        places = _find_places(new_element, secret) if secret else []
         if places:
-            moved.append((row, places))
+            moved_rows.append((row, places))
             continue
         row.state, row.needs_copies = SuspectedSecretState.REDACTED, False
         row.decided_at, row.decided_by = clock.now(), person
         row.save(update_fields=["state", "needs_copies", "decided_at", "decided_by"])
-    open_rows = _move_rows(rows, moved)
+    open_rows = _move_rows(rows, moved_rows)
     if open_rows:
-        copies.mask_event(conversation, entry.position, new, open_rows)
+        copies.mask_event(conversation, entry.position, new_element, open_rows)
         copies.mask_settled(conversation, open_rows)
 
 
 def _move_rows(
-    rows: QuerySet[SuspectedSecret], moved: Sequence[tuple[SuspectedSecret, list[tuple[int, int]]]]
+    rows: QuerySet[SuspectedSecret],
+    moved_rows: Sequence[tuple[SuspectedSecret, list[tuple[int, int]]]],
 ) -> list[SuspectedSecret]:
     """Give rows the first free of their places: text index and start. Returns those that have one.
 
     A row without one is deleted: that of an equal secret masks its text.
     """
-    rows.filter(pk__in=[row.pk for row, _ in moved]).delete()
+    rows.filter(pk__in=[row.pk for row, _ in moved_rows]).delete()
     taken_places = set(rows.values_list("text_index", "start"))
     saved_rows: list[SuspectedSecret] = []
-    for row, places in moved:
+    for row, places in moved_rows:
         place = next((place for place in places if place not in taken_places), None)
         if place is not None:
             taken_places.add(place)
@@ -220,8 +225,8 @@ def _move_rows(
 
 
 def _list_audited(person_id: int, workspace_id: int | None) -> QuerySet[SuspectedSecret]:
-    audited = _list_memberships(person_id)
-    condition = Q(workspace_id__in=list(audited.values_list("workspace_id", flat=True)))
+    audited_memberships = _list_memberships(person_id)
+    condition = Q(workspace_id__in=list(audited_memberships.values_list("workspace_id", flat=True)))
     if workspace_id is not None:
         condition &= Q(workspace_id=workspace_id)
     return SuspectedSecret.objects.filter(condition)
@@ -251,10 +256,10 @@ def _make_context(row: SuspectedSecret, secret: str) -> SecretContext | None:
         return None
     text = texts[row.text_index].text
     open_rows = list_of_event(row.conversation_id, row.anchor)
-    others = masks.read_secrets(element, open_rows)
+    secrets = masks.read_secrets(element, open_rows)
     end = row.start + row.length
-    before = copied_text.replace_all(text[: row.start], others)
-    after = copied_text.replace_all(text[end:], others)
+    before = copied_text.replace_all(text[: row.start], secrets)
+    after = copied_text.replace_all(text[end:], secrets)
     return SecretContext(before[-_CONTEXT_CHARS:], secret, after[:_CONTEXT_CHARS])
 
 

@@ -70,8 +70,8 @@ def load_decisions(
     for row in _read_rows(conversation_id, all_spans, limit):
         candidates = [span for span in spans[row.tool_call_id] if span.can_have(row.asked_at)]
         if candidates:
-            latest = max(reversed(candidates), key=lambda span: span.start)
-            decisions[latest.anchor].append(row)
+            latest_span = max(reversed(candidates), key=lambda span: span.start)
+            decisions[latest_span.anchor].append(row)
     return dict(decisions)
 
 

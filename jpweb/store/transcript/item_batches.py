@@ -85,12 +85,12 @@ def _read_entries(
         item_position__gte=item_position,
         position__lt=conversation.entry_count,
     )
-    ordered = entries_from_item_position.order_by("item_position", "position").values_list(
+    ordered_entries = entries_from_item_position.order_by("item_position", "position").values_list(
         *_COLUMNS
     )[: MAX_BATCH_ENTRIES + 1]
     entries: list[tuple[int, int, str, str]] = []
     characters = 0
-    for entry in ordered.iterator(chunk_size=exports.FETCH_ROWS):
+    for entry in ordered_entries.iterator(chunk_size=exports.FETCH_ROWS):
         is_full = characters >= MAX_BATCH_CHARS
         if is_full and entry[0] != entries[-1][0]:
             return entries
@@ -99,8 +99,8 @@ def _read_entries(
     if len(entries) <= MAX_BATCH_ENTRIES:
         return entries
     last_item_position = entries[-1][0]
-    complete = [entry for entry in entries if entry[0] != last_item_position]
-    return complete or list(
+    complete_entries = [entry for entry in entries if entry[0] != last_item_position]
+    return complete_entries or list(
         JournalEntry.objects.filter(
             conversation=conversation,
             item_position=last_item_position,
@@ -128,8 +128,8 @@ def _read_turns(conversation: Conversation, rows: list[ElementRow]) -> list[tupl
 
 
 def _is_in_last_turn(conversation: Conversation, position: int) -> bool:
-    later = Turn.objects.filter(conversation=conversation, position__gt=position)
-    return not later.filter(position__lt=conversation.entry_count).exists()
+    later_turns = Turn.objects.filter(conversation=conversation, position__gt=position)
+    return not later_turns.filter(position__lt=conversation.entry_count).exists()
 
 
 def _read_last_turn(conversation: Conversation) -> _LastTurn | None:
@@ -144,8 +144,8 @@ def _read_last_turn(conversation: Conversation) -> _LastTurn | None:
         position__lt=conversation.entry_count,
     )
     completeness = TurnCompleteness()
-    ordered = entries.order_by("position").values_list("text", flat=True)
-    for text in ordered.iterator(chunk_size=exports.FETCH_ROWS):
+    ordered_entries = entries.order_by("position").values_list("text", flat=True)
+    for text in ordered_entries.iterator(chunk_size=exports.FETCH_ROWS):
         completeness.add_element(wire.read_element(text))
     return _LastTurn(turn.number, turn.position, completeness.is_incomplete)
 

@@ -182,8 +182,8 @@ def _load_element_rows(
     rows = JournalEntry.objects.filter(
         conversation_id__in=conversation_ids, item_position__in=item_positions
     )
-    ordered = rows.order_by(order, "position")
-    return ordered.values_list("item_position", "position", "category", Length("text"))[
+    ordered_rows = rows.order_by(order, "position")
+    return ordered_rows.values_list("item_position", "position", "category", Length("text"))[
         :_MAX_LOOKED_UP
     ]
 
@@ -202,19 +202,19 @@ _text_query = CompiledQuery(
 )
 
 
-def _load_turns(conversation_id: int, first: int, last: int) -> list[Turn]:
+def _load_turns(conversation_id: int, first_position: int, last_position: int) -> list[Turn]:
     """Return the turns from one position to another."""
-    return _turns_query([conversation_id], [first], [last])
+    return _turns_query([conversation_id], [first_position], [last_position])
 
 
 def _spanned_turns(
-    conversation_ids: list[int], first: list[int], last: list[int]
+    conversation_ids: list[int], first_positions: list[int], last_positions: list[int]
 ) -> QuerySet[Turn]:
     turns_before_end = Turn.objects.filter(
-        conversation_id__in=conversation_ids, position__lte=Value(last[0])
+        conversation_id__in=conversation_ids, position__lte=Value(last_positions[0])
     )
     first_turn = (
-        turns_before_end.filter(position__lte=Value(first[0]))
+        turns_before_end.filter(position__lte=Value(first_positions[0]))
         .order_by("-position")
         .values("position")[:1]
     )

@@ -32,8 +32,8 @@ def load_question_context(inquiry: Inquiry) -> QuestionContext:
     message_positions = windows.list_earlier(
         inquiry.conversation_id, item_position, _MESSAGE_CATEGORIES, MAX_MESSAGES
     )
-    loaded = windows.load_items(inquiry.conversation_id, [*message_positions, item_position])
-    items = [turn_item.item for turn_item in loaded.items]
+    loaded_items = windows.load_items(inquiry.conversation_id, [*message_positions, item_position])
+    items = [turn_item.item for turn_item in loaded_items.items]
     call = next((item.call for item in items if isinstance(item, ToolCall)), None)
     messages = [
         element for item in items if not isinstance(item, ToolCall) for element in item.elements

@@ -43,9 +43,11 @@ class CompactionEntry(NamedTuple):
     overlay: CompactionOverlay
 
 
-def list_entries(conversation_id: int, first: int) -> list[StoredEntry]:
+def list_entries(conversation_id: int, first_position: int) -> list[StoredEntry]:
     """Return a page of entries from a position on."""
-    rows = JournalEntry.objects.filter(conversation_id=conversation_id, position__gte=first)
+    rows = JournalEntry.objects.filter(
+        conversation_id=conversation_id, position__gte=first_position
+    )
     return _load_entries(conversation_id, rows.order_by("position"))
 
 
@@ -85,12 +87,12 @@ def list_compactions(conversation_id: int) -> list[CompactionEntry] | None:
     ]
 
 
-def count_never_compacted(conversation_id: int, first: int, end: int) -> int:
+def count_never_compacted(conversation_id: int, first_position: int, end: int) -> int:
     """Return the number of entries between two positions that no summary replaces."""
     rows = JournalEntry.objects.filter(
         conversation_id=conversation_id, category__in=_NEVER_COMPACTED
     )
-    return rows.filter(item_position__gte=first, item_position__lt=end).count()
+    return rows.filter(item_position__gte=first_position, item_position__lt=end).count()
 
 
 def _load_entries(conversation_id: int, rows: QuerySet[JournalEntry]) -> list[StoredEntry]:

@@ -43,12 +43,12 @@ def load_timeline(conversation_id: int, first_number: int, turn_count: int) -> T
     first_number = max(min(first_number, turn_count - 1), 0)
     rows = Turn.objects.filter(conversation_id=conversation_id, number__gte=first_number)
     turns = list(rows.order_by("number")[: MAX_TURNS + 1])
-    shown_turns, following = turns[:MAX_TURNS], turns[MAX_TURNS:]
+    shown_turns, following_turns = turns[:MAX_TURNS], turns[MAX_TURNS:]
     if not shown_turns:
         return Timeline([], 0, 0)
     starts = [turn.position for turn in shown_turns]
     events_by_turn, end_position = _load_events(
-        conversation_id, starts, following[0].position if following else None
+        conversation_id, starts, following_turns[0].position if following_turns else None
     )
     waits = _load_approval_waits(conversation_id)
     timeline_turns = [

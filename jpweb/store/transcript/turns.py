@@ -27,9 +27,9 @@ class TurnSlice:
 
 def get_slice(conversation_id: int, number: int, total: int) -> TurnSlice:
     """Return a turn, by its number from 0, with its neighbours; ``total`` counts all turns."""
-    first = max(min(number - TURNS_PER_SIDE, total - 2 * TURNS_PER_SIDE - 1), 0)
-    turns = _slice_query([conversation_id], [first], [first + 2 * TURNS_PER_SIDE])
-    return TurnSlice(turns, first, max(total - first - len(turns), 0))
+    first_number = max(min(number - TURNS_PER_SIDE, total - 2 * TURNS_PER_SIDE - 1), 0)
+    turns = _slice_query([conversation_id], [first_number], [first_number + 2 * TURNS_PER_SIDE])
+    return TurnSlice(turns, first_number, max(total - first_number - len(turns), 0))
 
 
 #: The ORM takes 0.4 ms longer, for each page of a conversation.

@@ -80,7 +80,7 @@ def load_after(
 ) -> Window:
     """Return the items that follow one, by its position."""
     later_item_positions = _find_later_item_positions(conversation_id, item_position, categories)
-    fit = _fit_window(
+    window_fit = _fit_window(
         ItemLoader(conversation_id, [], later_item_positions), [], later_item_positions
     )
     earlier_item_positions = (
@@ -88,7 +88,7 @@ def load_after(
         if item_position >= 0
         else []
     )
-    return _make_window(fit, earlier_item_positions, later_item_positions)
+    return _make_window(window_fit, earlier_item_positions, later_item_positions)
 
 
 def load_before(
@@ -99,13 +99,13 @@ def load_before(
         conversation_id, item_position, categories, MAX_ITEMS + MAX_PREVIOUS_ITEMS
     )
     loader = ItemLoader(conversation_id, earlier_item_positions[-MAX_ITEMS:], [])
-    fit = _fit_window(loader, earlier_item_positions, [])
+    window_fit = _fit_window(loader, earlier_item_positions, [])
     later_item_positions = (
         []
         if item_position is None
         else _find_later_item_positions(conversation_id, item_position - 1, categories, 1)
     )
-    return _make_window(fit, earlier_item_positions, later_item_positions)
+    return _make_window(window_fit, earlier_item_positions, later_item_positions)
 
 
 def load_around(conversation_id: int, position: int, categories: CategoryFilter = None) -> Window:
@@ -126,12 +126,12 @@ def load_around(conversation_id: int, position: int, categories: CategoryFilter 
         item_position,
         *_find_later_item_positions(conversation_id, item_position, categories),
     ]
-    fit = _fit_window(
+    window_fit = _fit_window(
         ItemLoader(conversation_id, earlier_item_positions[-MAX_ITEMS:], later_item_positions),
         earlier_item_positions,
         later_item_positions,
     )
-    return _make_window(fit, earlier_item_positions, later_item_positions)
+    return _make_window(window_fit, earlier_item_positions, later_item_positions)
 
 
 def load_items(conversation_id: int, item_positions: Collection[int]) -> LoadedItems:
@@ -319,43 +319,44 @@ def _fit_window(
     loader: ItemLoader, earlier_item_positions: list[int], later_item_positions: list[int]
 ) -> _WindowFit:
     """Return how many positions fit, the nearest to the border of both sides first."""
-    fit, weight = _WindowFit(loader), 0.0
-    while fit.earlier_count + fit.later_count < MAX_ITEMS:
-        is_earlier = fit.earlier_count < len(earlier_item_positions) and (
-            fit.later_count >= len(later_item_positions) or fit.earlier_count < fit.later_count
+    window_fit, weight = _WindowFit(loader), 0.0
+    while window_fit.earlier_count + window_fit.later_count < MAX_ITEMS:
+        is_earlier = window_fit.earlier_count < len(earlier_item_positions) and (
+            window_fit.later_count >= len(later_item_positions)
+            or window_fit.earlier_count < window_fit.later_count
         )
-        if not is_earlier and fit.later_count >= len(later_item_positions):
+        if not is_earlier and window_fit.later_count >= len(later_item_positions):
             break
         item_position = (
-            earlier_item_positions[-1 - fit.earlier_count]
+            earlier_item_positions[-1 - window_fit.earlier_count]
             if is_earlier
-            else later_item_positions[fit.later_count]
+            else later_item_positions[window_fit.later_count]
         )
         weight += loader.get_weight(item_position)
-        if weight > MAX_WEIGHT_CHARS and fit.earlier_count + fit.later_count:
+        if weight > MAX_WEIGHT_CHARS and window_fit.earlier_count + window_fit.later_count:
             break
-        fit.earlier_count, fit.later_count = (
-            fit.earlier_count + is_earlier,
-            fit.later_count + (not is_earlier),
+        window_fit.earlier_count, window_fit.later_count = (
+            window_fit.earlier_count + is_earlier,
+            window_fit.later_count + (not is_earlier),
         )
-    return fit
+    return window_fit
 
 
 def _make_window(
-    fit: _WindowFit, earlier_item_positions: list[int], later_item_positions: list[int]
+    window_fit: _WindowFit, earlier_item_positions: list[int], later_item_positions: list[int]
 ) -> Window:
     item_positions = [
-        *earlier_item_positions[len(earlier_item_positions) - fit.earlier_count :],
-        *later_item_positions[: fit.later_count],
+        *earlier_item_positions[len(earlier_item_positions) - window_fit.earlier_count :],
+        *later_item_positions[: window_fit.later_count],
     ]
-    contents = fit.loader.load_items(item_positions)
+    contents = window_fit.loader.load_items(item_positions)
     previous_item_positions = earlier_item_positions[
-        : len(earlier_item_positions) - fit.earlier_count
+        : len(earlier_item_positions) - window_fit.earlier_count
     ][-MAX_PREVIOUS_ITEMS:]
     return Window(
         item_positions,
         contents,
         bool(previous_item_positions),
-        fit.later_count < len(later_item_positions),
+        window_fit.later_count < len(later_item_positions),
         previous_item_positions,
     )

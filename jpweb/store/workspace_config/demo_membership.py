@@ -32,9 +32,9 @@ def hide_demo(person_id: int) -> None:
         return
     workspace_id = membership.workspace_id
     grouped_roles = [
-        granted
-        for granted in member_roles.list_roles([person_id], [workspace_id])
-        if granted.is_accepted
+        granted_role
+        for granted_role in member_roles.list_roles([person_id], [workspace_id])
+        if granted_role.is_accepted
     ]
     if grouped_roles:
         raise RoleByGroup(

@@ -48,9 +48,9 @@ def save_overrides(
     workspace: Workspace, text: str, seen_digest: str, actor: Actor = OPERATOR
 ) -> None:
     """Save overrides that replace those with ``seen_digest``. Raises StaleVersion."""
-    current = workspace.overrides
-    unchanged_row = Workspace.objects.filter(pk=workspace.pk, overrides=current)
-    if hash_text(current) != seen_digest or not unchanged_row.update(overrides=text):
+    current_overrides = workspace.overrides
+    unchanged_row = Workspace.objects.filter(pk=workspace.pk, overrides=current_overrides)
+    if hash_text(current_overrides) != seen_digest or not unchanged_row.update(overrides=text):
         raise StaleVersion(_STALE_TEXT)
     details = {"setting": "overrides", "hash": hash_text(text)}
     record_act(Act.SETTING_CHANGED, actor, Place(workspace.pk), **details)
@@ -91,9 +91,9 @@ def _toggle_in_document(
     if hasattr(enable, "keys"):
         enable["state"] = is_enabled
     else:
-        inline = tomlkit.inline_table()
-        inline.update(target_values["conversation"]["tools"][tool]["enable"])
-        table["enable"] = inline
+        inline_table = tomlkit.inline_table()
+        inline_table.update(target_values["conversation"]["tools"][tool]["enable"])
+        table["enable"] = inline_table
 
 
 def _make_table(parent: Any, *, is_super_table: bool) -> Any:

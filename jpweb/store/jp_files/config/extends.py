@@ -33,27 +33,30 @@ class FileFinder:
         ``..`` is resolved without looking at the disk, and stays inside the source. A path without
         wildcards that names nothing is noted.
         """
-        visited: set[tuple[EntryPath, EntryPath]] = set()
+        visited_paths: set[tuple[EntryPath, EntryPath]] = set()
         parts = _split_pattern(pattern, folder)
-        paths = sorted(set(self._expand_pattern((), parts, visited)))
+        paths = sorted(set(self._expand_pattern((), parts, visited_paths)))
         if not paths and not _WILDCARD_CHARS & {*pattern}:
             name = self._source.format_path(parts)
             self.notes.setdefault(f"{name} was not read: there is no such file.")
         return paths
 
     def _expand_pattern(
-        self, entry_path: EntryPath, parts: EntryPath, visited: set[tuple[EntryPath, EntryPath]]
+        self,
+        entry_path: EntryPath,
+        parts: EntryPath,
+        visited_paths: set[tuple[EntryPath, EntryPath]],
     ) -> Iterator[EntryPath]:
-        if (entry_path, parts) in visited:
+        if (entry_path, parts) in visited_paths:
             return
-        visited.add((entry_path, parts))
+        visited_paths.add((entry_path, parts))
         part, later_parts = parts[0], parts[1:]
         if part == "**":
             if later_parts:
-                yield from self._expand_pattern(entry_path, later_parts, visited)
-            yield from self._expand_directories(entry_path, "*", parts, visited)
+                yield from self._expand_pattern(entry_path, later_parts, visited_paths)
+            yield from self._expand_directories(entry_path, "*", parts, visited_paths)
         elif later_parts:
-            yield from self._expand_directories(entry_path, part, later_parts, visited)
+            yield from self._expand_directories(entry_path, part, later_parts, visited_paths)
         else:
             files = (
                 e
@@ -67,7 +70,7 @@ class FileFinder:
         entry_path: EntryPath,
         part: str,
         later_parts: EntryPath,
-        visited: set[tuple[EntryPath, EntryPath]],
+        visited_paths: set[tuple[EntryPath, EntryPath]],
     ) -> Iterator[EntryPath]:
         """Expand ``later_parts`` in the matching directories; a link in their place is noted.
 
@@ -80,7 +83,7 @@ class FileFinder:
                     raise InvalidConfigFile(
                         f"extends looks deeper than {size_limits.MAX_LEVELS} directories."
                     )
-                yield from self._expand_pattern(child_path, later_parts, visited)
+                yield from self._expand_pattern(child_path, later_parts, visited_paths)
             elif entry.is_symlink():
                 name = self._source.format_path(child_path)
                 if not _WILDCARD_CHARS & {*part}:
@@ -113,10 +116,12 @@ class FileFinder:
 
 def _split_pattern(pattern: str, folder: EntryPath) -> EntryPath:
     """Return the parts of a pattern in a folder. Raises InvalidConfigFile where it leads out."""
-    quoted = repr(pattern[:100])
+    quoted_pattern = repr(pattern[:100])
     if len(pattern) > size_limits.MAX_PATTERN_CHARACTERS:
         limit = size_limits.MAX_PATTERN_CHARACTERS
-        raise InvalidConfigFile(f"extends has a path of more than {limit} characters: {quoted}.")
+        raise InvalidConfigFile(
+            f"extends has a path of more than {limit} characters: {quoted_pattern}."
+        )
     path = PurePosixPath(pattern)
     parts = [*folder]
     is_outside = path.is_absolute() or "\0" in pattern
@@ -129,8 +134,8 @@ def _split_pattern(pattern: str, folder: EntryPath) -> EntryPath:
             is_outside = True
     if is_outside:
         raise InvalidConfigFile(
-            f"extends leads out of the workspace: {quoted}. It was not followed."
+            f"extends leads out of the workspace: {quoted_pattern}. It was not followed."
         )
     if not parts or any("**" in part and part != "**" for part in parts):
-        raise InvalidConfigFile(f"extends is not a path: {quoted}.")
+        raise InvalidConfigFile(f"extends is not a path: {quoted_pattern}.")
     return tuple(parts)

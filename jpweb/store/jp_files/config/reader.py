@@ -80,24 +80,24 @@ class _ConfigReader:
 
         A pattern with wildcards does not match the file that contains it, nor the main file.
         """
-        selected = []
+        selected_files = []
         for entry_path in matches:
             suffix = PurePosixPath(entry_path[-1]).suffix
             if entry_path in (self._main_path, extending_path):
                 continue
             if suffix in _READ_SUFFIXES:
-                selected.append(entry_path)
+                selected_files.append(entry_path)
             elif suffix in _IGNORED_SUFFIXES:
                 self.notes.append(
                     f"{self._source.format_path(entry_path)} was not read: "
                     "write TOML, JSON or YAML."
                 )
-        self._file_count += len(selected)
+        self._file_count += len(selected_files)
         if self._file_count > size_limits.MAX_FILES:
             raise InvalidConfigFile(
                 f"extends finds more than {size_limits.MAX_FILES} files: {pattern[:100]!r}."
             )
-        return selected
+        return selected_files
 
 
 def read_config(root: Path, silo: Path | None = None) -> ConfigFiles:
@@ -149,13 +149,15 @@ def _read_variables() -> ConfigFiles:
 
 def _read_source(source: ConfigSource) -> ConfigFiles:
     names = [f"{source.stem}{suffix}" for suffix in (*_READ_SUFFIXES, *_IGNORED_SUFFIXES)]
-    present = source.list_present(names)
-    if present is None:
+    present_names = source.list_present(names)
+    if present_names is None:
         return ConfigFiles()
-    readable = [name for name in present if PurePosixPath(name).suffix in _READ_SUFFIXES]
-    main_path = (readable[0],) if readable else None
+    readable_names = [
+        name for name in present_names if PurePosixPath(name).suffix in _READ_SUFFIXES
+    ]
+    main_path = (readable_names[0],) if readable_names else None
     tree = _ConfigTree(source, main_path)
-    for name in present:
+    for name in present_names:
         if (name,) != main_path:
             tree.reader.notes.append(_explain_unread(source, name, main_path))
     tree.load_files()
@@ -191,17 +193,17 @@ class _ConfigTree:
     def load_files(self) -> None:
         """Read and parse the files, those of one distance from the main file at once."""
         main = self._main_path
-        pending = self._find_extended(None, {}) if main is None else [main]
-        while pending:
-            for path in pending:
+        pending_paths = self._find_extended(None, {}) if main is None else [main]
+        while pending_paths:
+            for path in pending_paths:
                 self.texts[path] = self.reader.load_text(path)
-            parsed = parse_texts([self.texts[path] for path in pending])
-            self.results |= zip(pending, parsed, strict=True)
+            parsed_texts = parse_texts([self.texts[path] for path in pending_paths])
+            self.results |= zip(pending_paths, parsed_texts, strict=True)
             extended_paths = [
                 self._find_extended(path, result.values)
-                for path, result in zip(pending, parsed, strict=True)
+                for path, result in zip(pending_paths, parsed_texts, strict=True)
             ]
-            pending = [
+            pending_paths = [
                 path
                 for path in dict.fromkeys(path for paths in extended_paths for path in paths)
                 if path not in self.texts
@@ -230,18 +232,18 @@ class _ConfigTree:
             raise InvalidConfigFile(f"extends goes in a circle: {cycle}.")
         before, after = self._extended[path]
         chain = (*chain, path) if path else chain
-        ordered: list[EntryPath] = []
+        ordered_paths: list[EntryPath] = []
         for child in before:
-            ordered += self._order_files(child, chain)
-        ordered += [path] if path else []
+            ordered_paths += self._order_files(child, chain)
+        ordered_paths += [path] if path else []
         for child in after:
-            ordered += self._order_files(child, chain)
-        if len(ordered) > size_limits.MAX_LAYERS:
+            ordered_paths += self._order_files(child, chain)
+        if len(ordered_paths) > size_limits.MAX_LAYERS:
             raise InvalidConfigFile(
                 f"{self._source.format_path(path or self._source.main_path)} extends more than "
                 f"{size_limits.MAX_LAYERS} files, counting each as often as it is extended."
             )
-        return ordered
+        return ordered_paths
 
 
 def _explain_unread(source: ConfigSource, name: str, main_path: EntryPath | None) -> str:

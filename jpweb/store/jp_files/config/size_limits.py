@@ -43,9 +43,9 @@ def check_depth(name: str, text: str) -> None:
 
     Parsing it would cost too much time and memory.
     """
-    stripped = strip_tokens(text)
+    stripped_text = strip_tokens(text)
     levels = dots = 0
-    for match in _MARK_PATTERN.finditer(stripped):
+    for match in _MARK_PATTERN.finditer(stripped_text):
         mark = match[0]
         if mark == ".":
             dots += 1

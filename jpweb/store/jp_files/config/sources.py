@@ -78,11 +78,11 @@ def find_user_global_folder() -> Path | None:
     ``JP_GLOBAL_CONFIG_DIR`` names another one than the platform's. None where this user has no
     home. The folder need not exist.
     """
-    configured = os.environ.get("JP_GLOBAL_CONFIG_DIR", "")
+    configured_folder = os.environ.get("JP_GLOBAL_CONFIG_DIR", "")
     config_home = os.environ.get("XDG_CONFIG_HOME", "")
     try:
-        if configured:
-            folder = Path(configured)
+        if configured_folder:
+            folder = Path(configured_folder)
         elif sys.platform == "darwin":
             folder = Path.home() / "Library" / "Application Support" / "jp"
         elif config_home and Path(config_home).is_absolute():

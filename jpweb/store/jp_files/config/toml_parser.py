@@ -66,11 +66,11 @@ class _ResultCache:
                 self._results.move_to_end(key)
             return self._results.get(key)
 
-    def put(self, key: bytes, parsed: ParseResult) -> None:
+    def put(self, key: bytes, result: ParseResult) -> None:
         with self._lock:
             if key not in self._results:
-                self._size += parsed.size
-            self._results[key] = parsed
+                self._size += result.size
+            self._results[key] = result
             while self._size > MAX_CACHED_BYTES and len(self._results) > 1:
                 self._size -= self._results.popitem(last=False)[1].size
 
@@ -88,13 +88,15 @@ def parse_toml(name: str, text: str) -> dict[str, Any]:
 def parse_texts(texts: Sequence[ConfigText]) -> list[ParseResult]:
     """Return the results of valid texts. Raises InvalidConfigFile for the first invalid one."""
     keys = [text.key for text in texts]
-    results = {key: parsed for key in keys if (parsed := _cache.get(key))}
-    uncached = {key: text for key, text in zip(keys, texts, strict=True) if key not in results}
-    for text in uncached.values():
+    results = {key: result for key in keys if (result := _cache.get(key))}
+    uncached_texts = {
+        key: text for key, text in zip(keys, texts, strict=True) if key not in results
+    }
+    for text in uncached_texts.values():
         if text.suffix == ".toml":
             size_limits.check_depth(text.name, text.text)
-    if uncached:
-        results |= _parse_new(uncached)
+    if uncached_texts:
+        results |= _parse_new(uncached_texts)
     for key, text in zip(keys, texts, strict=True):
         if results[key].problem:
             raise InvalidConfigFile(f"{text.name}: {results[key].problem}")
@@ -111,22 +113,22 @@ def check_total(results: Iterable[ParseResult]) -> None:
         )
 
 
-def _parse_new(missing: dict[bytes, ConfigText]) -> dict[bytes, ParseResult]:
+def _parse_new(missing_texts: dict[bytes, ConfigText]) -> dict[bytes, ParseResult]:
     """Parse texts and cache the results, up to the first one that is too expensive."""
     results: dict[bytes, ParseResult] = {}
     with _process_slots:
-        lines = _run_parser([(text.suffix, text.text) for text in missing.values()])
-    for (key, text), line in zip(missing.items(), lines, strict=False):
+        lines = _run_parser([(text.suffix, text.text) for text in missing_texts.values()])
+    for (key, text), line in zip(missing_texts.items(), lines, strict=False):
         results[key] = _parse_line(text, line)
-    for key, text in missing.items():
+    for key, text in missing_texts.items():
         if key not in results:  # the one at which the process ended
             results[key] = ParseResult({}, _too_expensive_text(), len(text.text))
             break
-    for key, parsed in results.items():
-        _cache.put(key, parsed)
+    for key, result in results.items():
+        _cache.put(key, result)
     # Later texts were not parsed; ``parse_texts`` raises the earlier text's problem first.
-    unread = ParseResult({}, "it was not read.", 0)
-    return {key: results.get(key, unread) for key in missing}
+    unread_result = ParseResult({}, "it was not read.", 0)
+    return {key: results.get(key, unread_result) for key in missing_texts}
 
 
 def _run_parser(texts: list[tuple[str, str]]) -> list[bytes]:
@@ -142,7 +144,7 @@ def _run_parser(texts: list[tuple[str, str]]) -> list[bytes]:
     }
     job = json.dumps({"packages": _PACKAGES_FOLDER, "limits": limits, "texts": texts}).encode()
     try:
-        completed = subprocess.run(  # noqa: S603  this Python, a file of ours
+        process = subprocess.run(  # noqa: S603  this Python, a file of ours
             [sys.executable, "-I", "-S", str(Path(toml_process.__file__))],
             input=job,
             stdout=subprocess.PIPE,
@@ -157,7 +159,7 @@ def _run_parser(texts: list[tuple[str, str]]) -> list[bytes]:
         raise InvalidConfigFile(
             f"The configuration cannot be parsed now: {error.strerror}."
         ) from error
-    return completed.stdout.splitlines(keepends=True)
+    return process.stdout.splitlines(keepends=True)
 
 
 def _parse_line(text: ConfigText, line: bytes) -> ParseResult:

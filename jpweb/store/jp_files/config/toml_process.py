@@ -88,13 +88,13 @@ def check_limits(values: Any, max_levels: int, max_values: int) -> tuple[str, in
     """Return the exceeded limit, empty where none, and the number of values inside."""
     containers, count = [values], 0
     for _ in range(max_levels + 1):
-        nested: list[Any] = []
+        nested_values: list[Any] = []
         for value in containers:
             count += len(value)
             if count > max_values:
                 return f"it has more than {max_values:,} keys and items.", count
-            nested += value.values() if isinstance(value, dict) else value
-        containers = [value for value in nested if isinstance(value, _CONTAINERS)]
+            nested_values += value.values() if isinstance(value, dict) else value
+        containers = [value for value in nested_values if isinstance(value, _CONTAINERS)]
         if not containers:
             return "", count
     return f"nested too deep to be read; {max_levels} levels are the most.", count
@@ -102,12 +102,12 @@ def check_limits(values: Any, max_levels: int, max_values: int) -> tuple[str, in
 
 def count_characters(values: Any) -> int:
     """Return about how many characters keys, strings and whole numbers have as JSON."""
-    pending, count = [values], 0
-    while pending:
-        value = pending.pop()
+    pending_values, count = [values], 0
+    while pending_values:
+        value = pending_values.pop()
         if isinstance(value, _CONTAINERS):
-            pending += value
-            pending += value.values() if isinstance(value, dict) else ()
+            pending_values += value
+            pending_values += value.values() if isinstance(value, dict) else ()
         elif isinstance(value, str):
             count += len(value)
         elif isinstance(value, int):

@@ -147,14 +147,15 @@ def _split_marks(text: str) -> _Value:
     return _Value(text[1:] if text[:2] in ("\\:", "\\+") else text, is_json, is_joined)
 
 
-def _read_value(name: str, written: str, kind: _Kind) -> Any:
-    text, is_json, is_joined = _split_marks(written)
+def _read_value(name: str, written_value: str, kind: _Kind) -> Any:
+    text, is_json, is_joined = _split_marks(written_value)
     try:
         value: Any = json.loads(text) if is_json else _parse_text(text, kind)
     except (ValueError, RecursionError) as error:
-        needed = "JSON" if is_json else kind.value
+        needed_type = "JSON" if is_json else kind.value
         raise InvalidConfigFile(
-            f"The environment variable {name} is not {needed}. Correct it where jpweb is started."
+            f"The environment variable {name} is not {needed_type}. "
+            "Correct it where jpweb is started."
         ) from error
     if isinstance(value, list) and (is_joined or kind is _Kind.LIST):
         return {"value": value, "strategy": "append" if is_joined else "replace"}
