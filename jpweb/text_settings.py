@@ -122,8 +122,8 @@ def read_database(name: str, file: Path) -> dict[str, Any]:
 
 def _parse_database(url: str) -> dict[str, Any]:
     """Return Django's settings of SQLite or PostgreSQL. Raises ValueError."""
-    scheme, _, rest = url.partition("://")
-    host, _, path = rest.partition("/")
+    scheme, _, address = url.partition("://")
+    host, _, path = address.partition("/")
     engine = Env.DB_SCHEMES.get(scheme.lower())
     is_cut = "@" in path.partition("?")[0] and "@" not in host  # by a slash of the password
     if engine not in (_SQLITE, _POSTGRESQL) or (engine == _POSTGRESQL and is_cut):

@@ -148,10 +148,10 @@ class DaphneServer(Server):  # type: ignore[misc]  # daphne is untyped
         for protocol in list(self.connections):
             if hasattr(protocol, "sendClose"):
                 protocol.transport.abortConnection()
-        deferred: defer.Deferred[None] = defer.Deferred.fromFuture(
+        stop_deferred: defer.Deferred[None] = defer.Deferred.fromFuture(
             asyncio.ensure_future(self._run_on_stop())
         )
-        return deferred
+        return stop_deferred
 
     async def _run_on_stop(self) -> None:
         with suppress(TimeoutError):

@@ -29,11 +29,11 @@ def show_progress(title: str) -> Iterator[Callable[..., None]]:
     ) as progress:
         task = progress.add_task(title, total=None)
 
-        def report(done: int, total: int, _folder: str = "") -> None:
-            progress.update(task, completed=done, total=total)
+        def report(done_count: int, total: int, _folder: str = "") -> None:
+            progress.update(task, completed=done_count, total=total)
 
         yield report
 
 
-def _ignore_report(_done: int, _total: int, _folder: str = "") -> None:
+def _ignore_report(_done_count: int, _total_count: int, _folder: str = "") -> None:
     """Ignore progress without a terminal."""

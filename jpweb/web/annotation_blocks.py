@@ -34,10 +34,10 @@ class PageAnnotations:
     def select(self, anchors: list[str]) -> dict[str, Any] | None:
         """Return the context of the block of an item; None where it has no annotation."""
         threads = [self.threads[anchor] for anchor in anchors if anchor in self.threads]
-        bookmarked = [anchor for anchor in anchors if anchor in self.bookmarks]
-        if not (threads or bookmarked):
+        bookmarked_anchors = [anchor for anchor in anchors if anchor in self.bookmarks]
+        if not (threads or bookmarked_anchors):
             return None
-        return {"anchor": anchors[0], "threads": threads, "is_bookmarked": bool(bookmarked)}
+        return {"anchor": anchors[0], "threads": threads, "is_bookmarked": bool(bookmarked_anchors)}
 
 
 def list_anchors(item: Item) -> list[str]:
@@ -77,12 +77,12 @@ def build_status(conversation_id: int) -> dict[str, Any]:
     positions = thread_listing.find_positions(
         conversation_id, (entry.anchor for entry in summaries)
     )
-    placed = [entry for entry in summaries if entry.anchor in positions]
-    placed.sort(key=lambda entry: positions[entry.anchor])
+    placed_summaries = [entry for entry in summaries if entry.anchor in positions]
+    placed_summaries.sort(key=lambda entry: positions[entry.anchor])
     return {
-        "summaries": placed,
-        "open_threads": _list_open(placed),
-        "open_count": sum(entry.comment_count for entry in _list_open(placed)),
+        "summaries": placed_summaries,
+        "open_threads": _list_open(placed_summaries),
+        "open_count": sum(entry.comment_count for entry in _list_open(placed_summaries)),
         "lost_anchors": [entry.anchor for entry in summaries if entry.anchor not in positions],
     }
 
@@ -110,8 +110,8 @@ def render_block(
     person_id = request.user.pk
     anchors = _find_item_anchors(conversation.pk, anchor) or [anchor]
     threads = thread_listing.load_threads(conversation.pk, anchors)
-    marked = bookmarks.list_anchors(person_id, conversation.pk)
-    context = PageAnnotations(threads, marked).select(anchors)
+    marked_anchors = bookmarks.list_anchors(person_id, conversation.pk)
+    context = PageAnnotations(threads, marked_anchors).select(anchors)
     if context is None and not has_forms:
         return ""
     context = context or {"anchor": anchors[0], "threads": [], "is_bookmarked": False}

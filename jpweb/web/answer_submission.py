@@ -61,56 +61,56 @@ class AnswerInput:
     note: str = ""
 
 
-@sensitive_variables("typed", "retained_text")
+@sensitive_variables("answer_input", "retained_text")
 async def submit_answer(
-    row: Inquiry, decider: Decider, typed: AnswerInput, problem: str = ""
+    row: Inquiry, decider: Decider, answer_input: AnswerInput, problem: str = ""
 ) -> SubmissionResult:
     """Settle a question with the form's answer; a refusal's result has the reason.
 
     ``problem`` is that of a form that is not valid: shown while the question is open.
     """
-    retained_text = "" if row.answer_type == "secret" else typed.answer
+    retained_text = "" if row.answer_type == "secret" else answer_input.answer
     if problem and row.state == inquiries.OPEN_STATE:
-        return await _open_result(row, typed, problem)
+        return await _open_result(row, answer_input, problem)
     try:
         settled_row = await resolution.answer_inquiry(
-            row, typed.answer, decider, remember=typed.remember
+            row, answer_input.answer, decider, remember=answer_input.remember
         )
     except NoWaitingCall:
-        retained_form = AnswerInput("", typed.remember, typed.note)
+        retained_form = AnswerInput("", answer_input.remember, answer_input.note)
         return await _open_result(row, retained_form, notice_text.NO_WAITING_CALL)
     except REFUSALS as refusal:
-        retained_form = AnswerInput(retained_text, typed.remember, typed.note)
+        retained_form = AnswerInput(retained_text, answer_input.remember, answer_input.note)
         return await _make_refused_result(row, decider, retained_form, refusal)
     return _make_settled_result(settled_row)
 
 
 async def submit_socket_answer(
-    session_key: str | None, inquiry_id: int, typed: AnswerInput
+    session_key: str | None, inquiry_id: int, answer_input: AnswerInput
 ) -> SubmissionResult | None:
     """Authorize and settle an answer in one trip to the database thread; None for a secret.
 
     A secret comes by its form alone. A commit is published also where the socket's task is
     cancelled meanwhile. Raises as ``access.authorize_answer``.
     """
-    return await _submissions.run_shielded(_settle_answer(session_key, inquiry_id, typed))
+    return await _submissions.run_shielded(_settle_answer(session_key, inquiry_id, answer_input))
 
 
 async def _settle_answer(
-    session_key: str | None, inquiry_id: int, typed: AnswerInput
+    session_key: str | None, inquiry_id: int, answer_input: AnswerInput
 ) -> SubmissionResult | None:
-    attempt = await run_in_db_thread(_attempt_answer, session_key, inquiry_id, typed)
+    attempt = await run_in_db_thread(_attempt_answer, session_key, inquiry_id, answer_input)
     if attempt is None:
         return None
     row, decider, outcome = attempt
     if isinstance(outcome, REFUSALS):
-        return await _make_refused_result(row, decider, typed, outcome)
+        return await _make_refused_result(row, decider, answer_input, outcome)
     await resolution.publish_settlement(outcome)
     return _make_settled_result(outcome.inquiry)
 
 
 def _attempt_answer(
-    session_key: str | None, inquiry_id: int, typed: AnswerInput
+    session_key: str | None, inquiry_id: int, answer_input: AnswerInput
 ) -> tuple[Inquiry, Decider, SettledInquiry | Refusal] | None:
     """Return the question, who answers it, and the settlement or why it is refused."""
     person, row = access.authorize_answer(session_key, inquiry_id)
@@ -118,7 +118,9 @@ def _attempt_answer(
         return None
     decider = inquiries.Decider.from_person(person)
     try:
-        settlement = resolution.commit_answer(row, typed.answer, decider, remember=typed.remember)
+        settlement = resolution.commit_answer(
+            row, answer_input.answer, decider, remember=answer_input.remember
+        )
     except REFUSALS as refusal:
         return row, decider, refusal
     return row, decider, settlement
@@ -136,11 +138,11 @@ async def submit_decline(row: Inquiry, decider: Decider, note: str) -> Submissio
 
 
 async def _make_refused_result(
-    row: Inquiry, decider: Decider, typed: AnswerInput, refusal: Refusal
+    row: Inquiry, decider: Decider, answer_input: AnswerInput, refusal: Refusal
 ) -> SubmissionResult:
     if isinstance(refusal, AlreadySettled):
-        return await _make_late_result(row, decider, typed.answer)
-    return await _open_result(row, typed, str(refusal))
+        return await _make_late_result(row, decider, answer_input.answer)
+    return await _open_result(row, answer_input, str(refusal))
 
 
 def _make_settled_result(row: Inquiry) -> SubmissionResult:
@@ -160,13 +162,13 @@ async def _make_late_result(row: Inquiry, decider: Decider, retained_text: str) 
     return SubmissionResult(STATUS_LATE, row, "questions/_settled.html", context)
 
 
-async def _open_result(row: Inquiry, typed: AnswerInput, problem: str) -> SubmissionResult:
+async def _open_result(row: Inquiry, answer_input: AnswerInput, problem: str) -> SubmissionResult:
     await run_in_db_thread(claims.attach_claims, [row])
     context = {
         "row": row,
-        "typed_text": typed.answer,
+        "typed_text": answer_input.answer,
         "problem": problem,
         "shows_conversation": True,
     }
-    context |= {"remember": typed.remember, "note": typed.note}
+    context |= {"remember": answer_input.remember, "note": answer_input.note}
     return SubmissionResult(STATUS_OPEN, row, "questions/_card.html", context)

@@ -282,13 +282,13 @@ def describe_decision(kind: str, state: str, record: Mapping[str, object]) -> tu
     """Return an approval's outcome tag, its label and its mark."""
     if state != "decided":  # an open one has a card, unless it was imported
         return "unanswered", "Not decided" if state == "open" else "Withdrawn", "○"
-    allowed = record.get("allow") is True
-    label, mark = DECISION_LABELS[kind, allowed]
+    is_allowed = record.get("allow") is True
+    label, mark = DECISION_LABELS[kind, is_allowed]
     if approvals.is_edited(record):
         label += ", edited"
     if record.get("remember") is True:
         label += ", for this turn"
-    return ("answered" if allowed else "skipped"), label, mark
+    return ("answered" if is_allowed else "skipped"), label, mark
 
 
 def describe_waiting_call(kind: str = "") -> str:
@@ -353,11 +353,13 @@ def format_whole_time(seconds: int) -> str:
 
 def format_age(at: datetime) -> str:
     """Return the age of an instant in words; "" beyond 30 days and in the future."""
-    now = clock.now()
-    age = now - at
+    current_time = clock.now()
+    age = current_time - at
     if age > timedelta(days=30) or age < timedelta(0):
         return ""
-    return "just now" if age < timedelta(minutes=1) else f"{timesince(at, now, depth=1)} ago"
+    if age < timedelta(minutes=1):
+        return "just now"
+    return f"{timesince(at, current_time, depth=1)} ago"
 
 
 def format_elapsed(seconds: int) -> str:

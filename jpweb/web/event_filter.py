@@ -43,8 +43,8 @@ class FilterGroup:
     def toggle_query(self) -> str:
         """The query string that adds the group, or removes it where it is chosen."""
         show = self.base_query.show
-        others = [name for name in FILTER_GROUPS if (name in show) != (name == self.name)]
-        return replace(self.base_query, show=tuple(others)).to_query_string()
+        other_groups = [name for name in FILTER_GROUPS if (name in show) != (name == self.name)]
+        return replace(self.base_query, show=tuple(other_groups)).to_query_string()
 
     @property
     def only_query(self) -> str:

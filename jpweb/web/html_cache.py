@@ -93,14 +93,14 @@ def make_item_key(
 ) -> Hashable:
     """Return all that the HTML of an item depends on."""
     elements = item.elements
-    anchors = {placed.anchor for placed in elements}
+    anchors = {placed_element.anchor for placed_element in elements}
     return (
         record.conversation_id,
         oob,
         record.at_anchor if record.at_anchor in anchors else "",
         open_folds & anchors,
         closed_folds & anchors,
-        tuple(record.question_ids.get(placed.anchor) for placed in elements),
+        tuple(record.question_ids.get(placed_element.anchor) for placed_element in elements),
         tuple((repr(decision), _format_age(decision.settled_at)) for decision in record.decisions),
         make_content_key(item),
     )
@@ -110,8 +110,11 @@ def make_content_key(item: Item) -> Hashable:
     """Return the anchors and texts of an item's elements, and how they belong together."""
     elements = item.elements
     return (
-        tuple((placed.place, placed.anchor, placed.legacy_tag) for placed in elements),
-        tuple(_make_text_key(placed.element) for placed in elements),
+        tuple(
+            (placed_element.place, placed_element.anchor, placed_element.legacy_tag)
+            for placed_element in elements
+        ),
+        tuple(_make_text_key(placed_element.element) for placed_element in elements),
         *_describe_structure(item),
     )
 

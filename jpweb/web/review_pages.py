@@ -85,10 +85,13 @@ def build_panel(
     return {
         "history": history,
         "state": _describe_state(history),
-        "reviews": [_describe_review(shown) for shown in shown_reviews],
+        "reviews": [_describe_review(shown_review) for shown_review in shown_reviews],
         "slot": slot,
         "slot_label": _describe_slot(history, slot) if slot else "",
-        "is_blind": any(shown.is_hidden and not shown.is_withheld for shown in shown_reviews),
+        "is_blind": any(
+            shown_review.is_hidden and not shown_review.is_withheld
+            for shown_review in shown_reviews
+        ),
         "refusal": refusal,
         "has_blind_escalation": _has_blind_escalation(history, person_id),
         "reservation": None if is_mine else reservation,
@@ -203,17 +206,21 @@ def _list_choices(subject: ReviewSubject, assignee: Person | None) -> list[Perso
 
 def _has_blind_escalation(history: ReviewHistory, person_id: int) -> bool:
     """Tell whether a person's escalation is kept from the owners until the second review."""
-    first = history.find_latest(reviews.FIRST)
-    if first is None or history.is_complete():
+    first_review = history.find_latest(reviews.FIRST)
+    if first_review is None or history.is_complete():
         return False
-    return (first.reviewer_id, first.verdict) == (person_id, Verdict.ESCALATE)
+    return (first_review.reviewer_id, first_review.verdict) == (person_id, Verdict.ESCALATE)
 
 
 def _make_unbound(history: ReviewHistory, person_id: int) -> VerdictForm:
     """Return the form; where the person reviewed before, with that review."""
     rows = [row for row in history.rows if row.reviewer_id == person_id]
-    latest = rows[-1] if rows and rows[-1].version == history.subject.version else None
-    return VerdictForm(initial={"verdict": latest.verdict, "note": latest.note} if latest else {})
+    latest_review = rows[-1] if rows and rows[-1].version == history.subject.version else None
+    return VerdictForm(
+        initial={"verdict": latest_review.verdict, "note": latest_review.note}
+        if latest_review
+        else {}
+    )
 
 
 def _list_verdicts(slot: Slot | None) -> dict[str, tuple[str, str]]:
@@ -243,18 +250,20 @@ def _describe_slot(history: ReviewHistory, slot: Slot) -> str:
     return review_labels.OWN_REVIEW_LABEL if is_only else review_labels.ROUND_LABELS[slot.round]
 
 
-def _describe_review(shown: ShownReview) -> dict[str, Any]:
-    review = shown.review
+def _describe_review(shown_review: ShownReview) -> dict[str, Any]:
+    review = shown_review.review
     return {
-        "shown": shown,
+        "shown": shown_review,
         "round": review_labels.ONLY_REVIEW_LABEL
         if review.round == review.rounds_required == 1
         else review_labels.ROUND_LABELS[review.round],
         "name": review.reviewer_name,
         "at": review.reviewed_at,
-        "verdict": "" if shown.is_hidden else review.verdict,
-        "verdict_label": "" if shown.is_hidden else review_labels.VERDICT_LABELS[review.verdict][0],
-        "note": "" if shown.is_hidden else review.note,
+        "verdict": "" if shown_review.is_hidden else review.verdict,
+        "verdict_label": ""
+        if shown_review.is_hidden
+        else review_labels.VERDICT_LABELS[review.verdict][0],
+        "note": "" if shown_review.is_hidden else review.note,
     }
 
 

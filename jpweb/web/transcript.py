@@ -80,9 +80,9 @@ class TranscriptQuery:
         """The categories to show, None for all."""
         return find_categories(self.show)
 
-    def to_query_string(self, **extra: Any) -> str:
+    def to_query_string(self, **extra_parameters: Any) -> str:
         """Return the query string of another address with the same groups and search words."""
-        params = {"show": ",".join(self.show), "q": self.words} | extra
+        params = {"show": ",".join(self.show), "q": self.words} | extra_parameters
         return urlencode(
             {name: value for name, value in params.items() if value not in ("", None)}, safe=","
         )
@@ -291,16 +291,16 @@ def make_composer_url(conversation_id: int) -> str:
     return reverse("conversation", args=[conversation_id]) + "?at=end#composer"
 
 
-def make_event_url(conversation_id: int, anchor: str, **extra: str) -> str:
+def make_event_url(conversation_id: int, anchor: str, **extra_parameters: str) -> str:
     """Return the URL of a conversation around an event, or of its beginning without an anchor.
 
-    ``extra`` are further parameters, of which empty ones are left out.
+    ``extra_parameters`` are further parameters, of which empty ones are left out.
     """
     page_url = reverse("conversation", args=[conversation_id])
-    return page_url + format_event_query(anchor, **extra)
+    return page_url + format_event_query(anchor, **extra_parameters)
 
 
-def format_event_query(anchor: str, **extra: str) -> str:
+def format_event_query(anchor: str, **extra_parameters: str) -> str:
     """Return the query string and the fragment that name an event, "" without an anchor.
 
     The server chooses the window by the parameter; it never gets the fragment, to which a browser
@@ -308,7 +308,7 @@ def format_event_query(anchor: str, **extra: str) -> str:
     """
     if not anchor:
         return ""
-    params = {"at": anchor} | {name: value for name, value in extra.items() if value}
+    params = {"at": anchor} | {name: value for name, value in extra_parameters.items() if value}
     return f"?{urlencode(params)}#{anchor}"
 
 

@@ -38,19 +38,19 @@ def find_program(program: Program) -> Path | None:
             return Path(on_path)
         for folder in program.folders:
             matches = Path("/").glob(f"{folder}/{name}")
-            newest = max(matches, key=lambda path: (len(str(path)), str(path)), default=None)
-            if newest is not None:
-                return newest
+            newest_path = max(matches, key=lambda path: (len(str(path)), str(path)), default=None)
+            if newest_path is not None:
+                return newest_path
     return None
 
 
 def find_programs(*programs: Program) -> list[Path]:
     """Return the paths of programs. Raises MissingProgram, which names all that are missing."""
     paths = {program: find_program(program) for program in programs}
-    missing = [program for program, path in paths.items() if path is None]
-    if missing:
-        titles = " and ".join(program.title for program in missing)
-        packages = " ".join(program.package for program in missing)
-        verb = "is" if len(missing) == 1 else "are"
+    missing_programs = [program for program, path in paths.items() if path is None]
+    if missing_programs:
+        titles = " and ".join(program.title for program in missing_programs)
+        packages = " ".join(program.package for program in missing_programs)
+        verb = "is" if len(missing_programs) == 1 else "are"
         raise MissingProgram(f"{titles} {verb} missing: apt-get install {packages}")
     return [path for path in paths.values() if path is not None]

@@ -122,9 +122,9 @@ def has_other_maker(request: HttpRequest) -> bool:
     return request.session.get(MAKER_KEY) not in (None, user.pk)
 
 
-def read_code(typed: str) -> str:
+def read_code(typed_code: str) -> str:
     """Return the token in a form's code: the code itself, or the end of a whole link."""
-    return typed.strip().rpartition("#")[2][:200]
+    return typed_code.strip().rpartition("#")[2][:200]
 
 
 def make_link(request: HttpRequest, page: str, token: str) -> str:

@@ -54,9 +54,11 @@ async def send_file(
     def can_continue() -> bool:
         return accounts.get_signed_in_person(session_key) is not None and may_read()
 
-    resumed = await run_in_db_thread(_find_resumed, request)
-    if resumed is not None:
-        return await _resume(request, resumed, file_name, content_type, headers, can_continue)
+    resumed_download = await run_in_db_thread(_find_resumed, request)
+    if resumed_download is not None:
+        return await _resume(
+            request, resumed_download, file_name, content_type, headers, can_continue
+        )
     # Before the first piece: what is hidden meanwhile ends the chance to resume.
     key = await run_in_db_thread(_make_key, request)
     try:
@@ -117,8 +119,8 @@ def _find_resumed(request: Request) -> KeptDownload | None:
             kept_downloads.drop_download(kept_download)
             kept_download = None
         setattr(request, _RESUMED_ATTRIBUTE, kept_download)
-    resumed: KeptDownload | None = getattr(request, _RESUMED_ATTRIBUTE)
-    return resumed
+    resumed_download: KeptDownload | None = getattr(request, _RESUMED_ATTRIBUTE)
+    return resumed_download
 
 
 async def _resume(
@@ -156,9 +158,9 @@ async def _resume(
         f"bytes {offset}-{kept_download.byte_count - 1}/{kept_download.byte_count}"
     )
     headers["Content-Length"] = str(kept_download.byte_count - offset)
-    rest = kept_download.read_from(offset, can_resume)
+    remaining_chunks = kept_download.read_from(offset, can_resume)
     return StreamingHttpResponse(
-        _DownloadStream(request, rest, kept_download),
+        _DownloadStream(request, remaining_chunks, kept_download),
         status=206,
         content_type=content_type,
         headers=headers,

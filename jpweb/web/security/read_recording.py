@@ -106,11 +106,13 @@ def note_response(
         else:
             places = [Place(conversation.workspace_id, conversation.pk)]
         query, filters = _read_criteria(route, request.GET)
-        read = ReadRecord(Act.READ, Actor.from_person(person), Place(), route, query, filters)
+        read_record = ReadRecord(
+            Act.READ, Actor.from_person(person), Place(), route, query, filters
+        )
         has_demo = forms.CheckboxInput().value_from_datadict(request.GET, MultiValueDict(), "demo")
         omits_demo = len(places) > 1 and route in DEMOLESS_ROUTES and not has_demo
         for place in places:
-            read_log.note_read(read._replace(place=place, omits_demo=omits_demo))
+            read_log.note_read(read_record._replace(place=place, omits_demo=omits_demo))
 
 
 def note_link_read(person: Person, conversation: Conversation) -> None:

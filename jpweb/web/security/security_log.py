@@ -12,7 +12,7 @@ from django.http import HttpRequest
 logger = logging.getLogger("jpweb.security")
 
 
-def log_event(event: str, request: HttpRequest | None = None, **extra: object) -> None:
+def log_event(event: str, request: HttpRequest | None = None, **extra_fields: object) -> None:
     """Log an event. Values are JSON, so that no name breaks a line or imitates another."""
     fields: dict[str, object] = {}
     if request is not None:
@@ -20,7 +20,9 @@ def log_event(event: str, request: HttpRequest | None = None, **extra: object) -
         user = getattr(request, "user", None)
         if user is not None and user.is_authenticated:
             fields |= {"person": user.pk, "account": user.username}
-    text = " ".join(f"{name}={json.dumps(value)}" for name, value in (fields | extra).items())
+    text = " ".join(
+        f"{name}={json.dumps(value)}" for name, value in (fields | extra_fields).items()
+    )
     logger.info("%s %s", event, text)
 
 

@@ -26,10 +26,10 @@ def redirect_to_current(request: HttpRequest, path: str) -> HttpResponse:
     Raises Http404 for an unknown name.
     """
     name = path.partition("/")[2]
-    current = static(name)
-    if not name or current == request.path or not _is_static_file(name):
+    current_path = static(name)
+    if not name or current_path == request.path or not _is_static_file(name):
         raise Http404(name)
-    return HttpResponseRedirect(current)
+    return HttpResponseRedirect(current_path)
 
 
 @require_safe

@@ -126,9 +126,9 @@ def _get_decisions(item: Item, conversation: Conversation) -> Sequence[CallDecis
     return decisions_by_anchor.get(item.request.anchor, ()) if isinstance(item, ToolCall) else ()
 
 
-def _describe_changed_model(placed: PlacedElement) -> str:
+def _describe_changed_model(placed_element: PlacedElement) -> str:
     """Return the model that a change of configuration names; empty for others."""
-    kind = placed.element.kind
+    kind = placed_element.element.kind
     name = model_history.read_changed_model(kind.delta) if isinstance(kind, ConfigDelta) else ""
     return invisible_characters.reveal_invisible(name)
 
@@ -158,31 +158,33 @@ def _build_call_context(call: ToolCall, conversation: Conversation) -> dict[str,
 def _choose_questions(call: ToolCall, at_anchor: str) -> list[QuestionAttempts]:
     """Return the first inquiries, up to ``MAX_INQUIRIES``, and the one that an address names."""
     questions: list[QuestionAttempts] = []
-    remaining = MAX_INQUIRIES
+    remaining_count = MAX_INQUIRIES
     for question in call.question_groups:
         attempts = [
             inquiry
             for number, inquiry in enumerate(question.attempts)
-            if number < remaining or at_anchor == inquiry.request.anchor
+            if number < remaining_count or at_anchor == inquiry.request.anchor
         ]
         if attempts:
             questions.append(QuestionAttempts(question.key, attempts))
-        remaining -= len(question.attempts)
+        remaining_count -= len(question.attempts)
     return questions
 
 
-def _render_element(placed: PlacedElement, item_context: ItemContext, **extra: Any) -> SafeString:
+def _render_element(
+    placed_element: PlacedElement, item_context: ItemContext, **extra_context: Any
+) -> SafeString:
     """Render one element with the template of its kind; raw where it is unknown or broken."""
-    body = placed.element.body
+    body = placed_element.element.body
     context: dict[str, Any] = {
-        "placed": placed,
-        "anchor": placed.anchor,
-        "tag": placed.element.tag,
+        "placed": placed_element,
+        "anchor": placed_element.anchor,
+        "tag": placed_element.element.tag,
         "event": body,
         "item_context": item_context,
         "conversation": item_context.conversation,
-        "is_open": placed.anchor in item_context.open_folds,
-        "is_closed": placed.anchor in item_context.closed_folds,
+        "is_open": placed_element.anchor in item_context.open_folds,
+        "is_closed": placed_element.anchor in item_context.closed_folds,
     }
     if not isinstance(body, ConversationEvent):
         context["problem"] = body.problem if isinstance(body, BrokenEvent) else ""
@@ -192,7 +194,7 @@ def _render_element(placed: PlacedElement, item_context: ItemContext, **extra: A
         "at": timestamps.parse_timestamp(body.timestamp),
         "formatted_payload": payloads.find_formatted_payload(body),
     }
-    return render_to_string(f"events/{body.kind.TAG}.html", context | extra)
+    return render_to_string(f"events/{body.kind.TAG}.html", context | extra_context)
 
 
 @register.simple_tag
@@ -210,13 +212,13 @@ def render_outcome(inquiry: InquiryPair, conversation: Conversation) -> SafeStri
 @register.inclusion_tag("events/_payload.html", takes_context=True)
 def render_payload(context: template.Context, name: str) -> dict[str, Any]:
     """Render a payload of an event: its first characters, its size, and the link to the rest."""
-    placed: PlacedElement = context["placed"]
-    event_payload = payloads.find_payload(placed.element, name)
+    placed_element: PlacedElement = context["placed"]
+    event_payload = payloads.find_payload(placed_element.element, name)
     return {
         "payload": event_payload,
         "excerpt": event_payload and event_payload.render_excerpt(),
         "conversation": context["conversation"],
-        "anchor": placed.anchor,
+        "anchor": placed_element.anchor,
     }
 
 

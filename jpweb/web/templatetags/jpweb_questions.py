@@ -84,40 +84,49 @@ def render_previous_answers(context: template.Context, row: Row) -> dict[str, An
 
 
 @register.simple_tag
-def render_previous_answer(previous: PreviousAnswer) -> SafeString:
+def render_previous_answer(previous_answer: PreviousAnswer) -> SafeString:
     """Render one previous answer."""
-    answer = None if previous.answer is None else first_line(format_answer(previous.answer))
-    short = previous._replace(answer=answer, note=first_line(previous.note))
-    return _render_cached_answer(short, display_text.format_age(previous.settled_at))
+    answer = (
+        None
+        if previous_answer.answer is None
+        else first_line(format_answer(previous_answer.answer))
+    )
+    shortened_answer = previous_answer._replace(
+        answer=answer, note=first_line(previous_answer.note)
+    )
+    return _render_cached_answer(
+        shortened_answer, display_text.format_age(previous_answer.settled_at)
+    )
 
 
 #: Cached: the same previous answers are shown with each repetition of a question, in each inbox.
 @lru_cache(maxsize=500)
-def _render_cached_answer(previous: PreviousAnswer, ago: str) -> SafeString:
-    settled_html = render_timestamp(previous.settled_at, "", ago)
+def _render_cached_answer(previous_answer: PreviousAnswer, age_text: str) -> SafeString:
+    settled_html = render_timestamp(previous_answer.settled_at, "", age_text)
     return render_to_string(
-        "questions/_previous_answer.html", {"previous": previous, "timestamp_html": settled_html}
+        "questions/_previous_answer.html",
+        {"previous": previous_answer, "timestamp_html": settled_html},
     )
 
 
 @register.simple_tag
-def notification_attributes(newest: Row | Approval, at: datetime | None = None) -> SafeString:
+def notification_attributes(newest_row: Row | Approval, at: datetime | None = None) -> SafeString:
     """Render the attributes of a desktop notification; without the text of a secret's question.
 
     ``at`` is the time of a question that returned from a snooze: pages name what came last.
     """
-    if approvals.is_approval(newest):
-        asker, text = newest.tool_name, display_text.APPROVAL_TEXTS[newest.kind]
-        key, page_url = f"approval-{newest.pk}", reverse("approval", args=[newest.pk])
+    if approvals.is_approval(newest_row):
+        asker, text = newest_row.tool_name, display_text.APPROVAL_TEXTS[newest_row.kind]
+        key, page_url = f"approval-{newest_row.pk}", reverse("approval", args=[newest_row.pk])
     else:
-        row: Any = newest
+        row: Any = newest_row
         asker, is_secret = row.label or row.asker, row.answer_type == Secret.TAG
         text = display_text.SECRET_REQUESTED if is_secret else first_line(row.question["text"])
-        key, page_url = f"question-{newest.pk}", reverse("question", args=[newest.pk])
+        key, page_url = f"question-{newest_row.pk}", reverse("question", args=[newest_row.pk])
     return format_html(
         ' data-newest="{}" data-asked-at="{}" data-asker="{}" data-text="{}" data-href="{}"',
         key,
-        (at or newest.asked_at).timestamp(),
+        (at or newest_row.asked_at).timestamp(),
         asker,
         text,
         page_url,

@@ -29,8 +29,8 @@ def timestamp(at: datetime | None, link: str = "", exact: bool = False) -> SafeS
 
 
 @lru_cache(maxsize=5000)
-def render_timestamp(at: datetime | None, link: str, ago: str) -> SafeString:
-    return render_to_string("_timestamp.html", {"at": at, "link": link, "ago": ago})
+def render_timestamp(at: datetime | None, link: str, age_text: str) -> SafeString:
+    return render_to_string("_timestamp.html", {"at": at, "link": link, "ago": age_text})
 
 
 @register.simple_tag

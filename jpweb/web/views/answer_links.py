@@ -61,19 +61,19 @@ async def answer_by_link(request: HttpRequest, token: str) -> HttpResponse:
     return await _settle_by_link(request, token, link)
 
 
-@sensitive_variables("typed")
+@sensitive_variables("answer_input")
 async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) -> HttpResponse:
     decider = Decider.from_person(link.person, outcome_texts.LINK_CHANNEL)
     form = AnswerForm(link.inquiry, request.POST)
-    typed = form.make_input()
+    answer_input = form.make_input()
     if problem := find_problem(form):
         return await _render_card(request, link, problem, 422)
     try:
         if form.is_decline:
-            await resolution.decline_inquiry(link.inquiry.pk, decider, typed.note)
+            await resolution.decline_inquiry(link.inquiry.pk, decider, answer_input.note)
         else:
             await resolution.answer_inquiry(
-                link.inquiry.pk, typed.answer, decider, remember=typed.remember
+                link.inquiry.pk, answer_input.answer, decider, remember=answer_input.remember
             )
     except (InvalidAnswer, ReadOnlyConversation) as error:
         return await _render_card(request, link, str(error), 422)
@@ -124,17 +124,17 @@ async def _render_link(
     )
 
 
-@sensitive_variables("typed")
+@sensitive_variables("answer_input")
 def _get_form_text(request: HttpRequest, inquiry: Inquiry) -> str:
     """Return the answer or the reason that a form has; "" for a secret question."""
     if inquiry.answer_type == "secret":
         return ""
     form = AnswerForm(inquiry, request.POST)
-    typed = form.make_input()
-    return typed.note if form.is_decline else typed.answer
+    answer_input = form.make_input()
+    return answer_input.note if form.is_decline else answer_input.answer
 
 
-@sensitive_variables("typed")
+@sensitive_variables("answer_input")
 async def _render_card(
     request: HttpRequest,
     link: ResolvedLink,
@@ -144,13 +144,13 @@ async def _render_card(
     keep_answer: bool = True,
 ) -> HttpResponse:
     """Render the card with the form's values, except a secret."""
-    typed = AnswerForm(link.inquiry, request.POST).make_input()
+    answer_input = AnswerForm(link.inquiry, request.POST).make_input()
     shows_answer = keep_answer and link.inquiry.answer_type != "secret"
     context: dict[str, Any] = {
         "problem": problem,
-        "typed_text": typed.answer if shows_answer else "",
-        "note": typed.note,
-        "remember": typed.remember,
+        "typed_text": answer_input.answer if shows_answer else "",
+        "note": answer_input.note,
+        "remember": answer_input.remember,
     }
     return await _render_page(request, "question", context, status, link)
 

@@ -51,7 +51,7 @@ def list_conversations(request: Request) -> HttpResponse:
     form = ConversationFilterForm(request.GET)
     filters = form.build_filters()
     page = paginator.get_page(request.user.pk, filters)
-    _, older, newer = display_text.LIST_SORT_LABELS[filters.sort]
+    _, older_label, newer_label = display_text.LIST_SORT_LABELS[filters.sort]
     params = _build_params(filters)
     context = {
         "page": page,
@@ -65,8 +65,8 @@ def list_conversations(request: Request) -> HttpResponse:
         "page_links": [
             (label, f"?{urlencode(params | {name: key})}", rel)
             for label, name, key, rel in (
-                (newer, "after", page.newer, "prev"),
-                (older, "before", page.older, "next"),
+                (newer_label, "after", page.newer, "prev"),
+                (older_label, "before", page.older, "next"),
             )
             if key
         ],

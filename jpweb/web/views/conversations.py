@@ -171,7 +171,9 @@ def show_turn_outline(request: Request, conversation: Conversation) -> HttpRespo
     """Show the outline of one turn: its tool calls and questions."""
     query = TranscriptQuery.from_params(request.GET.dict())
     item_positions, remaining_count = turns.list_item_positions(conversation.pk, query.turn or 0)
-    items = [placed.item for placed in windows.load_items(conversation.pk, item_positions).items]
+    items = [
+        item_place.item for item_place in windows.load_items(conversation.pk, item_positions).items
+    ]
     context = {
         "conversation": conversation,
         "page_url": reverse("conversation", args=[conversation.pk]),

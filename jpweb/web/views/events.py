@@ -236,11 +236,11 @@ def _describe_inquiry(inquiry: InquiryPair) -> dict[str, Any]:
     }
 
 
-def _describe_event(placed: PlacedElement) -> Any:
+def _describe_event(placed_element: PlacedElement) -> Any:
     """Return an event's decoded fields; other elements as stored."""
-    body = placed.element.body
+    body = placed_element.element.body
     if not isinstance(body, ConversationEvent):
-        return _describe_raw(placed.element.raw)
+        return _describe_raw(placed_element.element.raw)
     header = {"type": body.kind.TAG, "timestamp": body.timestamp}
     return db_text.clean_json(header | body.kind.to_fields())
 

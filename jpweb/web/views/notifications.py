@@ -56,8 +56,10 @@ def list_waiting(request: Request) -> JsonResponse:
     """Send which of the shown notifications still wait, by their tags."""
     tags = request.GET.getlist("tag")[:MAX_TAGS]
     keys = {kind: _read_keys(tags, kind) for kind in ("question", "approval", "mention")}
-    waiting = deliveries.list_waiting_keys(request.user.pk, keys["question"], keys["approval"])
-    names = [f"question-{key}" for key in waiting[0]] + [f"approval-{key}" for key in waiting[1]]
+    waiting_keys = deliveries.list_waiting_keys(request.user.pk, keys["question"], keys["approval"])
+    names = [f"question-{key}" for key in waiting_keys[0]] + [
+        f"approval-{key}" for key in waiting_keys[1]
+    ]
     unseen_keys = due_mentions.list_unseen(request.user.pk, keys["mention"])
     names += [f"mention-{key}" for key in unseen_keys]
     return JsonResponse({"waiting": names})

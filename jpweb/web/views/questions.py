@@ -285,9 +285,10 @@ def _load_receipt_log(inquiry: Inquiry) -> ReceiptLog:
 def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str, Any]]:
     """Return a question's timeline, with its receipts and notifications if there is a log."""
 
-    def make_step(name: str, at: datetime, person_name: str = "", **extra: Any) -> dict[str, Any]:
-        elapsed = durations.format_duration(max((at - row.asked_at).total_seconds(), 0))
-        return {"name": name, "at": at, "person_name": person_name, "elapsed": elapsed} | extra
+    def make_step(name: str, at: datetime, person_name: str = "", **details: Any) -> dict[str, Any]:
+        elapsed_text = durations.format_duration(max((at - row.asked_at).total_seconds(), 0))
+        step = {"name": name, "at": at, "person_name": person_name, "elapsed": elapsed_text}
+        return step | details
 
     steps = [make_step("asked", row.asked_at, row.label or row.asker)]
     for column in display_text.RECEIPT_LABELS if receipts else ():
@@ -295,10 +296,12 @@ def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str,
         if receipt is not None:
             at = getattr(receipt, column)
             steps.append(make_step(column, at, receipt.reader_name))
-    for sent in receipts.notifications if receipts else ():
-        extra = {"problem": sent.problem, "is_in_browser": sent.is_in_browser}
-        extra["follows_return"] = sent.follows_return
-        steps.append(make_step("notified", sent.sent_at, sent.person.display_name, **extra))
+    for notification in receipts.notifications if receipts else ():
+        details = {"problem": notification.problem, "is_in_browser": notification.is_in_browser}
+        details["follows_return"] = notification.follows_return
+        steps.append(
+            make_step("notified", notification.sent_at, notification.person.display_name, **details)
+        )
     if row.settled_at is not None:
         steps.append(make_step("settled", row.settled_at))
     # A receipt of the card may be dated after the answer.

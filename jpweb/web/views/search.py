@@ -108,7 +108,7 @@ def _list_chips(query: SearchQuery, params: Mapping[str, str]) -> list[tuple[str
 def _build_groups(request: Request, results: Search, params: Mapping[str, str]) -> dict[str, Any]:
     """Return the context of the results by conversation, the most relevant first."""
     offset = min(converters.parse_number(request.GET.get("from")) or 0, _MAX_OFFSET)
-    grouped = conversation_groups.group_hits(results, offset)
+    hit_groups = conversation_groups.group_hits(results, offset)
     next_offset = offset + conversation_groups.PAGE_GROUPS
     return {
         "groups": [
@@ -117,18 +117,18 @@ def _build_groups(request: Request, results: Search, params: Mapping[str, str]) 
                 "first": group.hits[0],
                 "rows": [_make_row(hit, results.query) for hit in group.hits],
             }
-            for group in grouped.groups
+            for group in hit_groups.groups
             if group.hits
         ],
-        "grouped": grouped,
+        "grouped": hit_groups,
         "count_text": display_text.describe_group_count(
-            grouped.conversation_count, grouped.event_count, is_limited=grouped.is_limited
+            hit_groups.conversation_count, hit_groups.event_count, is_limited=hit_groups.is_limited
         ),
-        "facets": _list_facets(grouped.event_counts, results.query, params),
+        "facets": _list_facets(hit_groups.event_counts, results.query, params),
         "has_previous": offset > 0,
         "next_query": (
             urlencode({**params, "from": next_offset})
-            if next_offset < min(grouped.conversation_count, _MAX_OFFSET)
+            if next_offset < min(hit_groups.conversation_count, _MAX_OFFSET)
             else ""
         ),
     }

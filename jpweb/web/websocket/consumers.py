@@ -71,9 +71,11 @@ class PageConsumer(LiveUpdateConsumer):
         self.page_state_budget = TokenBucket(
             socket_limits.PAGE_STATE_BURST, socket_limits.PAGE_STATES_PER_SECOND
         )
-        displaced = socket_limits.add_socket(user.pk, self)
-        if displaced is not None:
-            live_updates.closing_tasks.spawn_task(displaced.close_and_cleanup(TOO_MANY_SOCKETS))
+        displaced_socket = socket_limits.add_socket(user.pk, self)
+        if displaced_socket is not None:
+            live_updates.closing_tasks.spawn_task(
+                displaced_socket.close_and_cleanup(TOO_MANY_SOCKETS)
+            )
         scope_values: dict[str, Any] = dict(self.scope)
         self.session_key = scope_values.get("session")
         if self.session_key:
@@ -148,8 +150,8 @@ class PageConsumer(LiveUpdateConsumer):
             else:
                 await self._send_reply(message, result.status, html=await result.render_html())
 
-    async def _send_reply(self, message: AnswerMessage, status: int, **extra: str) -> None:
-        await self.send(json.dumps({"reply": message.number, "status": status} | extra))
+    async def _send_reply(self, message: AnswerMessage, status: int, **extra_fields: str) -> None:
+        await self.send(json.dumps({"reply": message.number, "status": status} | extra_fields))
 
     async def disconnect(self, code: int) -> None:
         await self.cleanup()

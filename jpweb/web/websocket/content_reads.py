@@ -28,8 +28,8 @@ class ContentReads:
 
     def note_content(self, person: Person, place: Place) -> None:
         """Gather a read for the ledger, unless the socket's last one is recent and of the place."""
-        now = time.monotonic()
-        if place == self._place and now - self._noted_at < READ_INTERVAL_SECONDS:
+        current_time = time.monotonic()
+        if place == self._place and current_time - self._noted_at < READ_INTERVAL_SECONDS:
             return
-        self._place, self._noted_at = place, now
+        self._place, self._noted_at = place, current_time
         read_log.note_read(ReadRecord(Act.READ, Actor.from_person(person), place, VIEW_NAME))

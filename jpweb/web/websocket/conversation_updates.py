@@ -302,7 +302,7 @@ def build_composer_context(conversation: Conversation, role: Role) -> dict[str, 
 
 
 def _build_run_context(
-    conversation: Conversation, run: Run | None, role: Role, **extra: object
+    conversation: Conversation, run: Run | None, role: Role, **extra_context: object
 ) -> dict[str, Any]:
     return {
         "conversation": conversation,
@@ -313,7 +313,7 @@ def _build_run_context(
         "may_run": role >= Role.RESPONDER,
         "is_auditor_only": role == Role.AUDITOR_ONLY,
         "turn_obstacle": attachments.get_turn_obstacle(conversation),
-        **extra,
+        **extra_context,
     }
 
 
@@ -340,9 +340,11 @@ def _make_run_key(conversation: Conversation, run: Run | None, role: Role) -> st
         return suffix
     has_begun = run.is_unfinished and (run.fence or run.state != RunState.QUEUED)
     state = RunState.RUNNING if has_begun else run.state
-    resumed = f"-{run.resume_count}" if run.resume_count else ""
-    overtaken = "-overtaken" if run.has_failed and run.is_overtaken(conversation.turns) else ""
-    return f"{run.pk}-{state}{resumed}{overtaken}{suffix}"
+    resume_suffix = f"-{run.resume_count}" if run.resume_count else ""
+    overtaken_suffix = (
+        "-overtaken" if run.has_failed and run.is_overtaken(conversation.turns) else ""
+    )
+    return f"{run.pk}-{state}{resume_suffix}{overtaken_suffix}{suffix}"
 
 
 def _make_approval_key(run: Run | None, turn_count: int) -> str:

@@ -86,17 +86,15 @@ async def _collect_inbox_updates(
     A page whose person's roles have changed first subscribes to the workspaces in which they may
     answer and registers its presence there; the queue is read after that, so no question is missed.
     """
-    unchecked = [
-        (socket, socket.subscription) for socket in sockets if socket.subscription is not None
-    ]
-    for socket, _ in unchecked:
+    pairs = [(socket, socket.subscription) for socket in sockets if socket.subscription is not None]
+    for socket, _ in pairs:
         socket.pending.has_inbox_changes = False
     sends: list[_InboxSend] = []
     updates: dict[InboxView, InboxUpdate] = {}
-    while unchecked:
+    while pairs:
         pages = [
             (subscription.person_id, _make_inbox(socket, subscription))
-            for socket, subscription in unchecked
+            for socket, subscription in pairs
         ]
         if is_costly:
             scopes, new_updates = await run_in_background_thread(
@@ -108,7 +106,7 @@ async def _collect_inbox_updates(
             )
         updates |= new_updates
         moved_sockets: list[tuple[LiveUpdateConsumer, Subscription]] = []
-        for (socket, subscription), (person_id, inbox) in zip(unchecked, pages, strict=True):
+        for (socket, subscription), (person_id, inbox) in zip(pairs, pages, strict=True):
             if socket.subscription is not subscription:
                 continue
             if scopes[person_id] == (
@@ -125,7 +123,7 @@ async def _collect_inbox_updates(
                 (page, subscription.person_id, page.answer_workspace_ids)
                 for page, subscription in moved_sockets
             )
-        unchecked = moved_sockets
+        pairs = moved_sockets
     return sends, updates
 
 
@@ -144,30 +142,30 @@ def _make_inbox(socket: LiveUpdateConsumer, subscription: Subscription) -> Inbox
 
 def _set_scopes(socket: LiveUpdateConsumer, scopes: PersonScopes) -> None:
     """Subscribe to the workspaces where the person may answer, and to no other."""
-    answers_in, reads_in, snoozed = scopes
+    answers_in, reads_in, snoozed_questions = scopes
     for key in answers_in - socket.answer_workspace_ids:
         socket.subscribe(publisher.make_workspace_topic(key))
     for key in socket.answer_workspace_ids - answers_in:
         socket.unsubscribe(publisher.make_workspace_topic(key))
     socket.answer_workspace_ids, socket.read_workspace_ids = answers_in, reads_in
-    socket.returned = _find_returned(socket, snoozed)
-    socket.snoozed = snoozed
+    socket.returned = _find_returned(socket, snoozed_questions)
+    socket.snoozed = snoozed_questions
 
 
 def _find_returned(
-    socket: LiveUpdateConsumer, snoozed: frozenset[SnoozedQuestion]
+    socket: LiveUpdateConsumer, snoozed_questions: frozenset[SnoozedQuestion]
 ) -> PendingItem | None:
     """Return the question whose snooze ended last; not one whose person woke it.
 
     It is dated by the end of the snooze, so that pages notify of it as of a new question.
     """
-    snoozed_keys = {question.key for question in snoozed}
-    ended = [
+    snoozed_keys = {question.key for question in snoozed_questions}
+    ended_snoozes = [
         PendingItem(question.until, False, *question[:3])
         for question in socket.snoozed
         if question.until <= clock.now() + snoozes.SIGNAL_TIME
     ]
-    items = [*ended, socket.returned] if socket.returned else ended
+    items = [*ended_snoozes, socket.returned] if socket.returned else ended_snoozes
     return max((item for item in items if item.key not in snoozed_keys), default=None)
 
 

@@ -126,12 +126,12 @@ class _UpdatePlan:
 
     def find_needed_keys(self) -> CardKeys:
         """Return the keys of the rows that rendering the update needs."""
-        newest = CardKeys.from_items([self.newest] if self.newest else [])
+        newest_keys = CardKeys.from_items([self.newest] if self.newest else [])
         return CardKeys(
             (self.pending_cards.questions ^ self.open_cards.questions)
-            | newest.questions
+            | newest_keys.questions
             | self.pending_cards.snoozed,
-            (self.pending_cards.approvals ^ self.open_cards.approvals) | newest.approvals,
+            (self.pending_cards.approvals ^ self.open_cards.approvals) | newest_keys.approvals,
         )
 
 
@@ -209,9 +209,9 @@ def find_inbox_updates(
     Inboxes with more than ``max_changes`` changed cards are costly and omitted.
     """
     roles = queue.get_roles({person_id for person_id, _ in pages})
-    snoozed = snoozes.list_keys(roles)
+    snoozed_by_person = snoozes.list_keys(roles)
     scopes = {
-        person_id: (*find_scopes(person_roles), snoozed.get(person_id, frozenset()))
+        person_id: (*find_scopes(person_roles), snoozed_by_person.get(person_id, frozenset()))
         for person_id, person_roles in roles.items()
     }
     inboxes = {
@@ -282,9 +282,9 @@ def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> Inb
 
 def _render_count(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> str:
     """Render the count, and what notifications name: what is new, or back from a snooze, last."""
-    item, returned = plan.newest, inbox.returned
-    if returned and _is_pending(inbox, rows.get_row(returned)):
-        item = max(returned, item or returned)
+    item, returned_item = plan.newest, inbox.returned
+    if returned_item and _is_pending(inbox, rows.get_row(returned_item)):
+        item = max(returned_item, item or returned_item)
     context = {"waiting_count": plan.count, "newest": rows.get_row(item), "oob": True}
     return render_to_string("_question_count.html", context | {"newest_at": item and item.asked_at})
 
@@ -368,9 +368,9 @@ def _render_claims(open_cards: CardKeys, cards: CardKeys, rows: _RowLookup) -> l
 def _render_snoozed(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> str:
     """Render the list of snoozed questions, the next to come back first."""
     snoozed_rows = [
-        SnoozedRow(rows.questions[snoozed.key], snoozed.until)
-        for snoozed in sorted(inbox.snoozed, key=lambda snoozed: (snoozed.until, snoozed.key))
-        if snoozed.key in plan.pending_cards.snoozed and snoozed.key in rows.questions
+        SnoozedRow(rows.questions[snooze.key], snooze.until)
+        for snooze in sorted(inbox.snoozed, key=lambda snooze: (snooze.until, snooze.key))
+        if snooze.key in plan.pending_cards.snoozed and snooze.key in rows.questions
     ]
     return render_to_string("questions/_snoozed.html", {"snoozed_rows": snoozed_rows, "oob": True})
 

@@ -93,10 +93,10 @@ class LiveUpdateConsumer(AsyncWebsocketConsumer):
 
     def subscribe_page(self, message: PageState) -> None:
         """Replace the subscription by that of the page's state, and queue the first update."""
-        previous, subscription = self.subscription, message.subscription
-        conversation_id = subscription.conversation_id
-        if previous is not None and previous.conversation_id not in (None, conversation_id):
-            self.unsubscribe(publisher.make_conversation_topic(previous.conversation_id or 0))
+        old_id = None if self.subscription is None else self.subscription.conversation_id
+        subscription, conversation_id = message.subscription, message.subscription.conversation_id
+        if old_id is not None and old_id != conversation_id:
+            self.unsubscribe(publisher.make_conversation_topic(old_id))
         self.subscription, self.page = subscription, message.page
         self.open_cards, self.delivered_ids = subscription.open_cards, frozenset()
         self.pending.begin_page(has_conversation=conversation_id is not None)

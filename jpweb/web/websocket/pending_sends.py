@@ -112,13 +112,17 @@ def take_conversation_sends(
     """Return the pending updates of sockets for a conversation, and clear their flags."""
     sends: list[ConversationSend] = []
     for socket in sockets:
-        subscription, pending = socket.subscription, socket.pending
+        subscription, flags = socket.subscription, socket.pending
         if subscription is not None and subscription.conversation_id == conversation_id:
-            page = socket.page if pending.has_changes else None
+            page = socket.page if flags.has_changes else None
             sends.append(
                 ConversationSend(
-                    socket, subscription, page, pending.text_signal, pending.is_text_newer
+                    socket,
+                    subscription,
+                    page,
+                    flags.text_signal,
+                    flags.is_text_newer,
                 )
             )
-            pending.has_changes, pending.text_signal = False, None
+            flags.has_changes, flags.text_signal = False, None
     return sends

@@ -109,10 +109,10 @@ class Command(BaseCommand):
                 self.stdout.write(f"{stopped_row.name}: not followed, an owner stopped it")
                 continue
             with show_progress(f"Reading {name or source}") as progress:
-                mirrored, report = mirror.mirror_workspace(source, name, progress)
+                mirrored_workspace, report = mirror.mirror_workspace(source, name, progress)
             if source != mirror.DEMO_PATH or owner.hidden_demo_role is None:
-                accounts.make_owner(owner, mirrored)
-            self.stdout.write(f"{mirrored.name}: {report.format_line()}")
+                accounts.make_owner(owner, mirrored_workspace)
+            self.stdout.write(f"{mirrored_workspace.name}: {report.format_line()}")
             for problem in report.problems:
                 self.stderr.write(f"  {problem}")
 

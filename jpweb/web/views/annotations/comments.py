@@ -145,13 +145,13 @@ async def _apply(
 
 
 def _render_comments(
-    request: Request, conversation: Conversation, anchor: str, **extra: Any
+    request: Request, conversation: Conversation, anchor: str, **extra_context: Any
 ) -> HttpResponse:
-    status = extra.pop("status", 200)
+    status = extra_context.pop("status", 200)
     if request.htmx:
-        has_forms = bool(extra) or "form" in request.GET
+        has_forms = bool(extra_context) or "form" in request.GET
         html = annotation_blocks.render_block(
-            request, conversation, anchor, has_forms=has_forms, **extra
+            request, conversation, anchor, has_forms=has_forms, **extra_context
         )
         return HttpResponse(html, status=status)
     lines = thread_listing.load_first_lines([(conversation.pk, anchor)])
@@ -162,7 +162,7 @@ def _render_comments(
         "first_line": lines.get((conversation.pk, anchor), ""),
         "event_url": transcript.make_event_url(conversation.pk, anchor),
         "annotations_html": annotation_blocks.render_block(
-            request, conversation, anchor, has_forms=True, **extra
+            request, conversation, anchor, has_forms=True, **extra_context
         ),
     }
     return render(request, "annotations/comments.html", context, status=status)

@@ -80,8 +80,8 @@ def build_reasons(grid: Grid, links: Links) -> Figure:
     """Return the cancellation reasons by tool."""
 
     def find_query(tool: str | None, *reason: str | None) -> str:
-        narrowed = {"reason": reason[0]} if reason else {}
-        return links.narrow(outcome="cancelled", tool=tool, **narrowed)
+        reason_filter = {"reason": reason[0]} if reason else {}
+        return links.narrow(outcome="cancelled", tool=tool, **reason_filter)
 
     labels = [_describe_reason(reason) for reason in grid.columns]
     names = [chart_labels.OTHER_TOOLS if tool is None else tool for tool in grid.rows]
@@ -116,9 +116,9 @@ def build_deciders(grid: Grid, links: Links) -> Figure:
 
 def build_waits(times: Sequence[WaitingTime], heading: str) -> Figure:
     """Return the times until questions of each group were answered, and until they were seen."""
-    drawn = times[:_MAX_WAITING_GROUPS]
-    views = [time.views for time in drawn]
-    series = _make_time_series(chart_labels.ANSWER_SERIES, [time.answers for time in drawn])
+    shown_times = times[:_MAX_WAITING_GROUPS]
+    views = [time.views for time in shown_times]
+    series = _make_time_series(chart_labels.ANSWER_SERIES, [time.answers for time in shown_times])
     if any(views):  # questions of jp alone were on no page of jpweb
         series += _make_time_series(chart_labels.VIEW_SERIES, views)
     headings = [heading, *chart_labels.ANSWER_HEADINGS, *chart_labels.VIEW_HEADINGS]
@@ -127,7 +127,7 @@ def build_waits(times: Sequence[WaitingTime], heading: str) -> Figure:
         for time in times
     ]
     return _make_figure(
-        BarChart([time.group for time in drawn], series, True, True), headings, rows
+        BarChart([time.group for time in shown_times], series, True, True), headings, rows
     )
 
 
@@ -135,8 +135,8 @@ def build_hours(times: Sequence[WaitingTime]) -> Figure:
     """Return the times until answers by hour."""
     answers_by_hour = {time.group: time.answers for time in times}
     hours = [f"{hour:02}" for hour in range(24)]
-    drawn = [answers_by_hour.get(hour) for hour in hours]
-    series = _make_time_series(chart_labels.ANSWER_SERIES, drawn)
+    shown_hours = [answers_by_hour.get(hour) for hour in hours]
+    series = _make_time_series(chart_labels.ANSWER_SERIES, shown_hours)
     headings = [chart_labels.HOUR_HEADING, *chart_labels.ANSWER_HEADINGS]
     rows = [[Cell(f"{time.group}:00"), *_make_time_cells(time.answers)] for time in times]
     return _make_figure(BarChart(hours, series, has_times=True), headings, rows)
@@ -199,7 +199,7 @@ def _make_time_cells(times: Percentiles | None) -> list[Cell]:
     if times is None:
         return [Cell("0"), Cell(""), Cell("")]
     seconds = (times.median, times.p95)
-    return [_make_count(times.sample_size), *(Cell(f"{each:,.3f}") for each in seconds)]
+    return [_make_count(times.sample_size), *(Cell(f"{value:,.3f}") for value in seconds)]
 
 
 def _name_days(period: Period, since: datetime | None) -> dict[str, str]:

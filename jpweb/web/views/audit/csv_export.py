@@ -30,15 +30,15 @@ def make_csv(
 ) -> Iterator[ExportChunk]:
     """Yield the file, with one more query for each batch; ``address`` is that of a conversation."""
     reviewers = reviews.list_reviewers()
-    for number, (rows, done, total) in enumerate(batches):
+    for number, (rows, done_count, total) in enumerate(batches):
         lines: list[list[object]] = []
         if number == 0:
             lines.append([*question_cells.COLUMNS, *list_review_headings(reviewers)])
-        found = reviews.load_reviews(rows) if reviewers else {}
+        reviews_by_place = reviews.load_reviews(rows) if reviewers else {}
         for row, values in make_csv_rows(rows, address):
-            review_cells = list_review_cells(reviewers, found.get(row.pk, {}))
+            review_cells = list_review_cells(reviewers, reviews_by_place.get(row.pk, {}))
             lines.append([*values.values(), *review_cells])
-        yield ExportChunk(csv_rows.write_rows(lines), done, total)
+        yield ExportChunk(csv_rows.write_rows(lines), done_count, total)
 
 
 def list_review_headings(reviewers: Sequence[Reviewer]) -> list[str]:

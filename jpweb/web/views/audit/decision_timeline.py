@@ -74,11 +74,11 @@ def _describe_decider(row: dict[str, Any]) -> str:
 
 
 def _make_mark(day: date, decision: Decision, row: dict[str, Any]) -> Mark:
-    waited = row.get("inquiry") or row.get("approval")
+    request_row = row.get("inquiry") or row.get("approval")
     minute = _to_minute(day, decision.cursor.at)
-    begin = max(_to_minute(day, waited.asked_at), 0.0) if waited else minute
+    begin = max(_to_minute(day, request_row.asked_at), 0.0) if request_row else minute
     outcome = row["inquiry"].state if "inquiry" in row else ""
-    width = max(minute - begin, MIN_WAIT_MINUTES) if waited else 0.0
+    width = max(minute - begin, MIN_WAIT_MINUTES) if request_row else 0.0
     return Mark(round(minute, 1), round(begin, 1), round(width, 1), outcome)
 
 

@@ -181,50 +181,54 @@ def _read_decisions(
 ) -> Iterator[tuple[list[dict[str, Any]], int, int]]:
     """Yield the values of decisions a page at a time, with the rows done, and at least so many."""
     names = {workspace.pk: workspace.name for workspace in audit.list_workspaces(person_id)}
-    done = 0
+    done_count = 0
     for page, is_last in decisions.read_pages(person_id, filters):
         rows = [
             decision_cells.make_values(row)
             for row in decision_table.make_rows(person_id, page, names)
         ]
-        done += len(rows)
-        yield [row | {"link": f"{host}{row['link']}"} for row in rows], done, done + (not is_last)
+        done_count += len(rows)
+        yield (
+            [row | {"link": f"{host}{row['link']}"} for row in rows],
+            done_count,
+            done_count + (not is_last),
+        )
 
 
 def _make_decisions_csv(
     pages: Iterator[tuple[list[dict[str, Any]], int, int]],
 ) -> Iterator[ExportChunk]:
-    for number, (rows, done, total) in enumerate(pages):
+    for number, (rows, done_count, total) in enumerate(pages):
         lines: list[Iterable[object]] = [decision_cells.COLUMNS] if number == 0 else []
         lines += [[row[name] for name in decision_cells.COLUMNS] for row in rows]
-        yield ExportChunk(csv_rows.write_rows(lines), done, total)
+        yield ExportChunk(csv_rows.write_rows(lines), done_count, total)
 
 
 def _make_decision_lines(
     pages: Iterator[tuple[list[dict[str, Any]], int, int]],
 ) -> Iterator[ExportChunk]:
-    for rows, done, total in pages:
+    for rows, done_count, total in pages:
         lines = "".join(f"{ledger_verifier.encode_canonical(row)}\n" for row in rows)
-        yield ExportChunk(lines.encode(), done, total)
+        yield ExportChunk(lines.encode(), done_count, total)
 
 
 def _make_json_lines(
     batches: Iterator[ReviewedBatch], address: str, reviews: ExportedReviews
 ) -> Iterator[ExportChunk]:
     """Yield the rows of the CSV with their types; ``address`` is that of a conversation."""
-    for rows, done, total in batches:
+    for rows, done_count, total in batches:
         lines = []
         reviews_by_row = reviews.load_reviews(rows)
         for row, values in csv_export.make_csv_rows(rows, address):
             seconds = waiting_seconds(row)
-            typed: dict[str, Any] = {
+            json_values: dict[str, Any] = {
                 "answer": row.answer,
                 "settled_at": row.settled_at.isoformat() if row.settled_at else None,
                 "waited_seconds": None if seconds is None else round(seconds, 3),
                 "reviews": csv_export.describe_reviews(reviews_by_row.get(row.pk, {})),
             }
             attempt = inquiry_pages.parse_attempt(row.inquiry_id)
-            typed["decider_id"] = row.decider_id
-            typed["attempt"] = int(attempt) if attempt else None
-            lines.append(ledger_verifier.encode_canonical(values | typed) + "\n")
-        yield ExportChunk("".join(lines).encode(), done, total)
+            json_values["decider_id"] = row.decider_id
+            json_values["attempt"] = int(attempt) if attempt else None
+            lines.append(ledger_verifier.encode_canonical(values | json_values) + "\n")
+        yield ExportChunk("".join(lines).encode(), done_count, total)

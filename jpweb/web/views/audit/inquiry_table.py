@@ -52,12 +52,12 @@ def list_inquiries(request: Request) -> HttpResponse:
     status = 200 if form.is_valid() else 422
     filters = AuditFilters(**form.cleaned_data)
     before = converters.parse_key(request.GET.get("before", ""))
-    first = converters.parse_key(request.GET.get("at", ""))
+    first_key = converters.parse_key(request.GET.get("at", ""))
     order = parse_order(request.GET.get("sort", ""))
     workspaces = audit.list_workspaces(request.user.pk)
     workspace_ids = audit.choose_workspaces(workspaces, filters)
     page = inquiry_pages.load_page(
-        workspace_ids, filters, order, first or before, has_first=bool(first)
+        workspace_ids, filters, order, first_key or before, has_first=bool(first_key)
     )
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     sorting = {"sort": format_order(order)} if order != Order() else {}
@@ -86,7 +86,7 @@ def list_inquiries(request: Request) -> HttpResponse:
         "is_least_total": any(count.is_least for count in counts.values()),
         "states": inquiries.INQUIRY_STATES,
         "decider_kinds": audit_labels.DECIDER_KIND_LABELS,
-        "is_from_row": bool(first),
+        "is_from_row": bool(first_key),
         "scan_limit": f"{inquiry_ranges.MAX_SCANNED_ROWS:,}" if page.is_truncated else "",
     }
     is_demo_left_out = audit.is_demo_left_out(workspaces, filters)

@@ -130,20 +130,20 @@ async def _send_suggestions(request: Request, suffix: str, content_type: str) ->
 def _make_csv(
     pages: Iterator[tuple[list[SuspectedSecret], int, bool]], address: str
 ) -> Iterator[ExportChunk]:
-    for number, (rows, done, is_last) in enumerate(pages):
+    for number, (rows, done_count, is_last) in enumerate(pages):
         lines: list[Iterable[object]] = [CSV_COLUMNS] if number == 0 else []
         lines += [_list_cells(row, address) for row in rows]
-        yield ExportChunk(csv_rows.write_rows(lines), done, done + (not is_last))
+        yield ExportChunk(csv_rows.write_rows(lines), done_count, done_count + (not is_last))
 
 
 def _make_lines(
     pages: Iterator[tuple[list[SuspectedSecret], int, bool]], address: str
 ) -> Iterator[ExportChunk]:
     """Yield the rows of the CSV as JSON; ``address`` is that of a conversation."""
-    for rows, done, is_last in pages:
+    for rows, done_count, is_last in pages:
         lines = (dict(zip(CSV_COLUMNS, _list_cells(row, address), strict=True)) for row in rows)
         text = "".join(f"{ledger_verifier.encode_canonical(line)}\n" for line in lines)
-        yield ExportChunk(text.encode(), done, done + (not is_last))
+        yield ExportChunk(text.encode(), done_count, done_count + (not is_last))
 
 
 def _list_cells(row: SuspectedSecret, address: str) -> list[object]:

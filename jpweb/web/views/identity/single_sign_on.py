@@ -132,36 +132,40 @@ def _refuse(request: HttpRequest, provider: IdentityProvider, error: Exception) 
 
 
 def _sign_in(
-    request: HttpRequest, proven: ProvenIdentity, next_url: str
+    request: HttpRequest, proven_identity: ProvenIdentity, next_url: str
 ) -> tuple[HttpResponse, list[str]]:
     try:
-        identity = single_sign_on.admit_person(proven)
+        identity = single_sign_on.admit_person(proven_identity)
     except NameTaken as error:
         return sign_in_page.render_page(request, str(error), status=403), []
     if identity is None:
-        security_log.log_event("sign-on refused", request, provider=proven.provider)
-        return render(request, "auth/unknown_identity.html", {"identity": proven}, status=403), []
+        security_log.log_event("sign-on refused", request, provider=proven_identity.provider)
+        return render(
+            request, "auth/unknown_identity.html", {"identity": proven_identity}, status=403
+        ), []
     ended_sessions = browser_sessions.begin_session(
         request,
         identity.person,
         identity.maker_id,
-        provider=proven.provider,
+        provider=proven_identity.provider,
         is_own=identity.is_own,
         credential=Credential(identity).key,
     )
     return HttpResponseRedirect(next_url), ended_sessions
 
 
-def _connect(request: Request, proven: ProvenIdentity) -> HttpResponse:
+def _connect(request: Request, proven_identity: ProvenIdentity) -> HttpResponse:
     is_own, maker_id = bool(request.session.get(OWN_KEY)), request.session.get(MAKER_KEY)
     try:
         identity = identities.connect_identity(
-            request.user, proven, is_own=is_own, maker_id=maker_id
+            request.user, proven_identity, is_own=is_own, maker_id=maker_id
         )
     except IdentityTaken as error:
         messages.error(request, str(error))
     else:
         browser_sessions.note_credential(request, Credential(identity).key)
-        security_log.log_event("identity connected", request, provider=proven.provider)
-        messages.success(request, notice_text.IDENTITY_CONNECTED.format(provider=proven.provider))
+        security_log.log_event("identity connected", request, provider=proven_identity.provider)
+        messages.success(
+            request, notice_text.IDENTITY_CONNECTED.format(provider=proven_identity.provider)
+        )
     return redirect("account")

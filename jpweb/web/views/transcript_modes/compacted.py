@@ -71,8 +71,8 @@ class _OmittedItems:
             case ToolCall(inquiries=inquiries):
                 self.counts["call"] += 1
                 self.counts["question"] += len(inquiries)
-            case StandaloneItem(placed=placed):
-                self.counts[categorize_element(placed.element)] += 1
+            case StandaloneItem(placed=placed_element):
+                self.counts[categorize_element(placed_element.element)] += 1
             case _:
                 pass
         self.anchor = self.anchor or item.elements[0].anchor
@@ -114,10 +114,11 @@ class _CompactedPage:
 
     def _put_summary(self, turn: int, *, is_first: bool) -> int:
         """Add a summary in place of its turns; return the next position."""
-        first, last = self._overlays.find_summary_range(turn)
-        last = min(last, self._conversation.turns - 1)
-        starts = turns.get_starts(self._conversation.pk, first, last + 1)
-        start, end = starts.get(first, 0), starts.get(last + 1, self._conversation.entry_count)
+        first_turn, last_turn = self._overlays.find_summary_range(turn)
+        last_turn = min(last_turn, self._conversation.turns - 1)
+        starts = turns.get_starts(self._conversation.pk, first_turn, last_turn + 1)
+        start = starts.get(first_turn, 0)
+        end = starts.get(last_turn + 1, self._conversation.entry_count)
         if is_first:
             self.start = start
         policy = self._overlays.get_policy(turn)
@@ -125,8 +126,8 @@ class _CompactedPage:
         context = {
             "text": policy.summary,
             "anchor": self._find_anchor(policy),
-            "first_turn": first,
-            "last_turn": last,
+            "first_turn": first_turn,
+            "last_turn": last_turn,
         }
         context |= {
             "replaced_count": end - start - staying_count,
@@ -180,13 +181,13 @@ class _CompactedPage:
         html += render_annotations(item, self._conversation)
         # An item that exceeds an empty page becomes a link, so that paging gets past it.
         anchor = item.elements[0].anchor
-        fits = self._put_piece(
+        is_within_budget = self._put_piece(
             "_item", html=html, anchor=anchor, is_shortened=shortened_item != item
         )
-        if not fits and not self._has_items:
-            fits = self._put_piece("_item", anchor=anchor)
-        self._has_items = self._has_items or fits
-        return fits
+        if not is_within_budget and not self._has_items:
+            is_within_budget = self._put_piece("_item", anchor=anchor)
+        self._has_items = self._has_items or is_within_budget
+        return is_within_budget
 
     def _put_piece(self, name: str, **context: Any) -> bool:
         html = self._render_piece(name, **context)

@@ -43,7 +43,7 @@ def show_configuration(request: Request, conversation: Conversation) -> HttpResp
         ),
         history.steps[-1],
     )
-    loaded = shown_step.config.configuration
+    loaded_config = shown_step.config.configuration
     context = {
         "conversation": conversation,
         "history": history,
@@ -51,9 +51,9 @@ def show_configuration(request: Request, conversation: Conversation) -> HttpResp
         "is_latest": shown_step is history.steps[-1],
         "is_read_only": bool(attachments.get_turn_obstacle(conversation)),
         "problem": shown_step.config.problem,
-        "model": configuration.escape_invisible(conversation_config.name_model(loaded)),
+        "model": configuration.escape_invisible(conversation_config.name_model(loaded_config)),
         "parameters": _list_parameters(shown_step),
-        "tool_choice": configuration.escape_invisible(loaded.assistant.tool_choice),
+        "tool_choice": configuration.escape_invisible(loaded_config.assistant.tool_choice),
         "prompt_texts": conversation_config.list_prompt_texts(conversation, history, shown_step),
         "tools": [_make_tool_row(offer) for offer in shown_step.config.offers],
         "offered_count": len(shown_step.config.tools),

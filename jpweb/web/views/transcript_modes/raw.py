@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 def show_raw(request: Request, conversation: Conversation) -> HttpResponse:
     """Show the elements from position ``from`` on, or before ``before``, as many as fit."""
     before = converters.parse_number(request.GET.get("before"))
-    first = converters.parse_number(request.GET.get("from")) or 0
+    first_position = converters.parse_number(request.GET.get("from")) or 0
     budget = PageBudget()
     if before is None:
-        rendered = _render_fitting(
-            conversation, raw_entries.list_entries(conversation.pk, first), budget
+        rendered_entries = _render_fitting(
+            conversation, raw_entries.list_entries(conversation.pk, first_position), budget
         )
     else:
         earlier_entries = raw_entries.list_entries_before(conversation.pk, before)[::-1]
-        rendered = _render_fitting(conversation, earlier_entries, budget)[::-1]
-    start = rendered[0][0].position if rendered else first
-    end = rendered[-1][0].position + 1 if rendered else first
+        rendered_entries = _render_fitting(conversation, earlier_entries, budget)[::-1]
+    start = rendered_entries[0][0].position if rendered_entries else first_position
+    end = rendered_entries[-1][0].position + 1 if rendered_entries else first_position
     context = {
         "conversation": conversation,
-        "entries": [html for _, html in rendered],
+        "entries": [html for _, html in rendered_entries],
         "first": start,
         "last": end - 1,
         "previous_position": start if start > 0 else None,
@@ -53,15 +53,15 @@ def show_raw(request: Request, conversation: Conversation) -> HttpResponse:
 def _render_fitting(
     conversation: Conversation, entries: list[StoredEntry], budget: PageBudget
 ) -> list[tuple[StoredEntry, SafeString]]:
-    rendered: list[tuple[StoredEntry, SafeString]] = []
+    rendered_entries: list[tuple[StoredEntry, SafeString]] = []
     for entry in entries:
         html = _render_entry(conversation, entry, is_decoded=True)
         if not budget.try_add(html):
-            if rendered:
+            if rendered_entries:
                 break
             html = _render_entry(conversation, entry, is_decoded=False)
-        rendered.append((entry, html))
-    return rendered
+        rendered_entries.append((entry, html))
+    return rendered_entries
 
 
 def _render_entry(

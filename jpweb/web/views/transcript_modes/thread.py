@@ -114,11 +114,11 @@ class _ThreadPage:
 
     def group_requests(self) -> list[list[SafeString]]:
         """Return the sent messages, grouped by the model's requests."""
-        ordered = sorted(self._sent, key=lambda message: get_sort_key(message[0]))
-        html = iter([html for _, html in ordered])
+        sorted_messages = sorted(self._sent, key=lambda message: get_sort_key(message[0]))
+        html = iter([html for _, html in sorted_messages])
         return [
             [next(html) for _ in piece]
-            for piece in split_requests(message for message, _ in ordered)
+            for piece in split_requests(message for message, _ in sorted_messages)
         ]
 
     def describe_differences(self) -> list[str]:
@@ -138,18 +138,19 @@ class _ThreadPage:
     def _put_item(self, item: Item) -> bool:
         """Add an item on both sides; tell whether it fits."""
         shortened_item = compact_item(item, self.policy)
-        rendered = [
+        rendered_messages = [
             (sent_message, self._render_message(sent_message))
             for sent_message in (list_sent_events([shortened_item]) if shortened_item else ())
         ]
         html = jpweb_events.render_item(item, self._conversation)
         html += render_annotations(item, self._conversation)
-        if not self._budget.try_add(html, *(message_html for _, message_html in rendered)):
+        if not self._budget.try_add(html, *(message_html for _, message_html in rendered_messages)):
             if self.item_pieces:
                 return False
-            html, rendered = self._render_piece("_item", anchor=item.elements[0].anchor), []
+            html = self._render_piece("_item", anchor=item.elements[0].anchor)
+            rendered_messages = []
         self.item_pieces.append(html)
-        self._sent += rendered
+        self._sent += rendered_messages
         self._withheld += count_withheld([item])
         return True
 

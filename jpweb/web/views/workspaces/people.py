@@ -199,7 +199,9 @@ def _render_page(
         "members": accounts.list_members(workspace.pk),
         "invitations": invitations.list_pending(workspace.pk),
         "roles": list(Role),
-        "group_roles": [(given, affected_counts.get(given.group_id, 0)) for given in group_roles],
+        "group_roles": [
+            (group_role, affected_counts.get(group_role.group_id, 0)) for group_role in group_roles
+        ],
         "pending_people": groups.list_pending_people(workspace.pk),
         "problem": problem,
         "issued_link": issued_link,

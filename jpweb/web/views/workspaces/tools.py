@@ -101,20 +101,20 @@ def save_overrides(request: Request, workspace: Workspace) -> HttpResponse:
     """Save the overrides; show them again with the reason if they are invalid."""
     form = OverridesForm(request.POST)
     form.full_clean()
-    typed, overrides_hash = form.cleaned_data["overrides"], form.cleaned_data["overrides_hash"]
+    typed_text, overrides_hash = form.cleaned_data["overrides"], form.cleaned_data["overrides_hash"]
     try:
         actor = Actor.from_person(request.user)
-        configuration.save_overrides(workspace, typed, overrides_hash, actor)
+        configuration.save_overrides(workspace, typed_text, overrides_hash, actor)
     except StoreError as error:
         workspace.refresh_from_db()
-        return _render_page(request, workspace, typed=typed, refusal=str(error))
+        return _render_page(request, workspace, typed_text=typed_text, refusal=str(error))
     security_log.log_event("overrides saved", request, workspace=workspace.pk)
     messages.success(request, notice_text.OVERRIDES_SAVED)
     return redirect("tools", workspace_id=workspace.pk)
 
 
 def _render_page(
-    request: Request, workspace: Workspace, *, typed: str | None = None, refusal: str = ""
+    request: Request, workspace: Workspace, *, typed_text: str | None = None, refusal: str = ""
 ) -> HttpResponse:
     workspace_config = configuration.load_workspace_config(workspace)
     model = workspace_config.configuration.assistant.model
@@ -152,8 +152,8 @@ def _render_page(
         "withdraw_url": reverse("tools-withdraw", args=[workspace.pk]),
         "notes": workspace_config.notes,
         "sources": [escape_invisible(name) for name in dict.fromkeys(workspace_config.sources)],
-        "overrides": workspace.overrides if typed is None else typed,
-        "saved_overrides": workspace.overrides if typed is not None else "",
+        "overrides": workspace.overrides if typed_text is None else typed_text,
+        "saved_overrides": workspace.overrides if typed_text is not None else "",
         "overrides_hash": overrides.hash_text(workspace.overrides),
         "refusal": refusal,
     }

@@ -30,16 +30,18 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]
         try:
-            imported = importer.import_bundle(path, options["workspace"], options["public_key"])
+            imported_bundle = importer.import_bundle(
+                path, options["workspace"], options["public_key"]
+            )
         except StoreError as error:
             raise CommandError(escape_line(str(error))) from error
         except OSError as error:
             raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
-        for line in bundle_verifier.describe_bundle(imported.report):
+        for line in bundle_verifier.describe_bundle(imported_bundle.report):
             self.stdout.write(escape_line(line))
         if options["public_key"] is None:
             self.stdout.write(bundle_verifier.KEY_ADVICE)
         self.stdout.write(
             f"Imported into {options['workspace']}, read-only: "
-            f"{len(imported.conversation_ids)} conversations."
+            f"{len(imported_bundle.conversation_ids)} conversations."
         )

@@ -46,14 +46,14 @@ class Command(BaseCommand):
     @use_existing_database(is_any_key_accepted=True)
     def handle(self, *args: Any, **options: Any) -> None:
         problem_count = 0
-        kept = _KeptHeads(settings.LEDGER_HEADS, options["heads"])
+        kept_heads = _KeptHeads(settings.LEDGER_HEADS, options["heads"])
         try:
             # Another key would seal its own change, and take the newest entries for forged.
             if signing.has_own_key(sealing.get_head()):
                 sealing.seal_entries()
             head = sealing.get_head()
             with show_progress("Verifying the ledger") as progress:
-                for problem in verification.find_problems(kept.read_all(), progress):
+                for problem in verification.find_problems(kept_heads.read_all(), progress):
                     self.stdout.write(str(problem))
                     problem_count += 1
         except StoreError as error:
@@ -65,7 +65,7 @@ class Command(BaseCommand):
                 if head.sequence
                 else "The ledger is empty."
             )
-        self.stdout.write(kept.describe())
+        self.stdout.write(kept_heads.describe())
         if problem_count:
             noun = "problem" if problem_count == 1 else "problems"
             raise CommandError(f"The ledger has {problem_count} {noun}.")
