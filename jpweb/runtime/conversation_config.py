@@ -107,8 +107,8 @@ def read_config_history(conversation: Conversation) -> ConversationConfigHistory
     stored_config = read_stored_config(conversation, load_conversation_masks(conversation.pk))
     workspace = conversation.workspace
     value_count = stored_config.value_count + _count_file_values(workspace)
-    max_listed = MAX_LOADED_VALUES // max(value_count, 1)
-    omitted_count = max(len(stored_config.changes) - min(max_listed, MAX_LISTED_CHANGES), 0)
+    change_limit = MAX_LOADED_VALUES // max(value_count, 1)
+    omitted_count = max(len(stored_config.changes) - min(change_limit, MAX_LISTED_CHANGES), 0)
     steps: list[ConfigStep] = []
     for count in range(omitted_count, len(stored_config.changes) + 1):
         if (

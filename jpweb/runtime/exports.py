@@ -74,12 +74,12 @@ def make_markdown(
     """Yield the Markdown of a conversation; ``origin`` is Markdown below its title."""
     separator = ""
     options = MarkdownOptions(_get_title(conversation), origin, reasoning=reasoning)
-    for groups, entries_done in _read_blocks(conversation, options, has_comments=has_comments):
+    for groups, done_count in _read_blocks(conversation, options, has_comments=has_comments):
         blocks = [block for group in groups for block in group]
         text = (separator if blocks else "") + BLOCK_SEPARATOR.join(blocks)
         separator = BLOCK_SEPARATOR  # none before the first piece, which has the title
-        end = "\n" if entries_done >= conversation.entry_count else ""
-        yield ExportChunk(f"{text}{end}".encode(), entries_done, conversation.entry_count)
+        end = "\n" if done_count >= conversation.entry_count else ""
+        yield ExportChunk(f"{text}{end}".encode(), done_count, conversation.entry_count)
 
 
 def make_html(
@@ -99,13 +99,13 @@ def make_html(
     page = render_to_string("exports/conversation.html", context)
     head, _, foot = page.partition(_BODY_PLACEHOLDER)
     options = MarkdownOptions(_get_title(conversation), origin, reasoning=True)
-    for groups, entries_done in _read_blocks(conversation, options, has_comments=has_comments):
+    for groups, done_count in _read_blocks(conversation, options, has_comments=has_comments):
         body = "".join(
             rendering.render_markdown(BLOCK_SEPARATOR.join(group) + "\n", keep_line_ends=True)
             for group in groups
         )
-        end = foot if entries_done >= conversation.entry_count else ""
-        yield ExportChunk(f"{head}{body}{end}".encode(), entries_done, conversation.entry_count)
+        end = foot if done_count >= conversation.entry_count else ""
+        yield ExportChunk(f"{head}{body}{end}".encode(), done_count, conversation.entry_count)
         head = ""
 
 
@@ -138,29 +138,29 @@ def _read_blocks(
     conversation: Conversation, options: MarkdownOptions, *, has_comments: bool
 ) -> Iterator[tuple[list[Group], int]]:
     """Yield batches of Markdown blocks, grouped by heading, item and comment, and entries done."""
-    writer, previously_done = MarkdownWriter(options), 0
+    writer, previous_count = MarkdownWriter(options), 0
     comments = _CommentReader(conversation, has_comments=has_comments)
     group_writer = _GroupWriter(conversation, writer, comments)
     for batch in read_items(conversation):
-        groups = group_writer.write_batch(batch, is_first=not previously_done)
-        yield from _cut_groups(groups, previously_done, batch.done)
-        previously_done = batch.done
+        groups = group_writer.write_batch(batch, is_first=not previous_count)
+        yield from _cut_groups(groups, previous_count, batch.done)
+        previous_count = batch.done
 
 
 def _cut_groups(
-    groups: Iterator[Group], previously_done: int, entries_done: int
+    groups: Iterator[Group], previous_count: int, done_count: int
 ) -> Iterator[tuple[list[Group], int]]:
     """Yield the groups of a batch in bounded pieces; the last one counts the batch's entries."""
     piece: list[Group] = []
     characters = 0
     for group in groups:
         if characters >= MAX_PIECE_CHARS:
-            yield piece, previously_done
+            yield piece, previous_count
             piece, characters = [], 0
         if group:
             piece.append(group)
             characters += sum(map(len, group))
-    yield piece, entries_done
+    yield piece, done_count
 
 
 class _GroupWriter:

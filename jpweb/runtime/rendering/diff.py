@@ -35,15 +35,15 @@ def _classify_lines(text: str) -> Iterator[tuple[str, str]]:
 
     So no line of a changed file can look like a file header.
     """
-    old_remaining = new_remaining = 0
+    old_count = new_count = 0
     for line in text.split("\n"):
-        if old_remaining > 0 or new_remaining > 0:
+        if old_count > 0 or new_count > 0:
             sign = line[:1]
-            old_remaining -= sign in ("-", " ", "")
-            new_remaining -= sign in ("+", " ", "")
+            old_count -= sign in ("-", " ", "")
+            new_count -= sign in ("+", " ", "")
             yield ("" if sign == "@" else _KIND_BY_SIGN.get(sign, "")), line
         elif hunk := _HUNK_HEADER.match(line):
-            old_remaining, new_remaining = (int(count or 1) for count in hunk.groups())
+            old_count, new_count = (int(count or 1) for count in hunk.groups())
             yield "hunk", line
         elif _FILE_HEADER.match(line):
             yield "file", line

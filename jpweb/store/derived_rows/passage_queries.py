@@ -67,25 +67,28 @@ find_secrets = CompiledQuery(
     ).values_list("inquiry_id")
 )
 find_inquiries = CompiledQuery(
-    lambda keys, firsts, lasts: Inquiry.objects.filter(
-        Q(position__gte=Value(firsts[0]), position__lte=Value(lasts[0]))
-        | Q(response_position__gte=Value(firsts[0]), response_position__lte=Value(lasts[0])),
+    lambda keys, first_positions, last_positions: Inquiry.objects.filter(
+        Q(position__gte=Value(first_positions[0]), position__lte=Value(last_positions[0]))
+        | Q(
+            response_position__gte=Value(first_positions[0]),
+            response_position__lte=Value(last_positions[0]),
+        ),
         conversation_id__in=keys,
     ).values_list(*PassageInquiry._fields)
 )
 # Of questions that were indexed earlier: answered since, and indexed as open by their passages.
 find_settled_later = CompiledQuery(
-    lambda keys, firsts: Inquiry.objects.filter(
+    lambda keys, first_positions: Inquiry.objects.filter(
         conversation_id__in=keys,
-        position__lt=Value(firsts[0]),
-        response_position__gte=Value(firsts[0]),
+        position__lt=Value(first_positions[0]),
+        response_position__gte=Value(first_positions[0]),
     ).values_list("position")
 )
 find_settled_before = CompiledQuery(
-    lambda keys, firsts, open_states: (
+    lambda keys, first_positions, open_states: (
         Inquiry.objects.filter(
             conversation_id__in=keys,
-            position__lt=Value(firsts[0]),
+            position__lt=Value(first_positions[0]),
             position__in=Passage.objects.filter(
                 conversation_id__in=keys, state__in=open_states
             ).values("position"),

@@ -92,8 +92,8 @@ def _iterate_ledger(person_id: int) -> Iterator[list[str]]:
     Indexes have the rows in these orders: no batch sorts what follows it.
     """
     entries = LedgerEntry.objects.order_by("-id")
-    by_others = Q(person_id=None) | ~Q(person_id=person_id)
-    entries_about_person = entries.filter(by_others, subject=f"person:{person_id}")
+    is_by_others = Q(person_id=None) | ~Q(person_id=person_id)
+    entries_about_person = entries.filter(is_by_others, subject=f"person:{person_id}")
     acts = [entries.filter(person_id=person_id, act=act) for act in Act]
     for rows in (*acts, entries_about_person):
         for batch in _iterate_batches(rows, "pk__lt"):

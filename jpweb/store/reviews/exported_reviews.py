@@ -61,8 +61,8 @@ class ExportedReviews:
         rows = Review.objects.filter(Exists(reviewed_inquiries)).values_list(
             "reviewer_id", "reviewer_name"
         )
-        newest_last = rows.annotate(newest=Max("pk")).order_by("newest")
-        return _sort_reviewers(Reviewer(person_id, name) for person_id, name, _ in newest_last)
+        rows_by_age = rows.annotate(newest=Max("pk")).order_by("newest")
+        return _sort_reviewers(Reviewer(person_id, name) for person_id, name, _ in rows_by_age)
 
     def load_reviews(
         self, rows: Sequence[ReviewedInquiry]
@@ -100,9 +100,9 @@ def load_reviews(
     return {place: _describe_reviews(person_id, rows) for place, rows in rows_by_place.items()}
 
 
-def _sort_reviewers(newest_last: Iterable[Reviewer]) -> list[Reviewer]:
+def _sort_reviewers(reviewers: Iterable[Reviewer]) -> list[Reviewer]:
     """Return each reviewer once, with the name of their newest review."""
-    by_key = {reviewer.key: reviewer for reviewer in newest_last}
+    by_key = {reviewer.key: reviewer for reviewer in reviewers}
     return sorted(by_key.values(), key=lambda row: (row.name, row.person_id or 0))
 
 

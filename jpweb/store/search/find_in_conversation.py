@@ -117,8 +117,8 @@ def find_spans(text: str, search_terms: Sequence[str]) -> list[tuple[int, int]]:
     """Return the spans of the terms in a text, ordered and disjoint, case-insensitive."""
     if not search_terms:
         return []
-    longest_first = sorted(search_terms, key=len, reverse=True)
-    pattern = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE)
+    sorted_terms = sorted(search_terms, key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, sorted_terms)), re.IGNORECASE)
     return [match.span() for match in pattern.finditer(text)]
 
 

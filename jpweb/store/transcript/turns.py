@@ -34,10 +34,10 @@ def get_slice(conversation_id: int, number: int, total: int) -> TurnSlice:
 
 #: The ORM takes 0.4 ms longer, for each page of a conversation.
 _slice_query = CompiledQuery(
-    lambda conversation_ids, firsts, lasts: Turn.objects.filter(
+    lambda conversation_ids, first_numbers, last_numbers: Turn.objects.filter(
         conversation_id__in=conversation_ids,
-        number__gte=Value(firsts[0]),
-        number__lte=Value(lasts[0]),
+        number__gte=Value(first_numbers[0]),
+        number__lte=Value(last_numbers[0]),
     ).order_by("number")
 )
 

@@ -37,11 +37,11 @@ def render_timestamp(at: datetime | None, link: str, age_text: str) -> SafeStrin
 def waiting_time(row: Row | Approval) -> SafeString:
     """Render a row's waiting time and its expiry, which the page's script keeps current."""
     expires_at = getattr(row, "expires_at", None)  # an approval does not expire
-    seconds_left = (expires_at - clock.now()).total_seconds() if expires_at else None
+    remaining_seconds = (expires_at - clock.now()).total_seconds() if expires_at else None
     context = {
         "row": row,
         "waiting_seconds": seconds_since(row.asked_at),
-        "remaining_seconds": None if seconds_left is None else max(int(seconds_left), 0),
+        "remaining_seconds": None if remaining_seconds is None else max(int(remaining_seconds), 0),
     }
     return render_to_string("questions/_waiting_time.html", context)
 

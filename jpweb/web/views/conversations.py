@@ -232,8 +232,8 @@ async def start_conversation(request: Request) -> HttpResponse:
         problem = (await run_in_db_thread(wiring.get_model_status, workspace)).problem
         if not problem:
             return await _create_conversation(request, workspace, text)
-        not_started = notice_text.CONVERSATION_NOT_STARTED
-        form.add_error(None, not_started.format(workspace=workspace.name, problem=problem))
+        refusal_text = notice_text.CONVERSATION_NOT_STARTED
+        form.add_error(None, refusal_text.format(workspace=workspace.name, problem=problem))
     workspace_models = [
         (choice, await run_in_db_thread(wiring.get_model_status, choice)) for choice in workspaces
     ]
