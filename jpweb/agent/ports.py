@@ -143,7 +143,7 @@ class BuiltinTool(Protocol):
         """Run once. ``answers`` maps the tool's own question ids to typed values."""
         ...
 
-    def inquiry_source(self, name: str) -> InquirySource:
+    def make_inquiry_source(self, name: str) -> InquirySource:
         """Return the provenance of this tool's questions (RFD 082 *Source attribution*)."""
         ...
 
@@ -320,7 +320,7 @@ class Recorder(Protocol):
         """
         ...
 
-    async def elements(self) -> tuple[Element, ...]:
+    async def load_elements(self) -> tuple[Element, ...]:
         """Return the whole committed stream."""
         ...
 
@@ -356,7 +356,7 @@ PartialVariant: TypeAlias = Literal["message", "reasoning", "tool_call", "retry"
 class Display(Protocol):
     """Shows text before it is on record. Best effort; may drop."""
 
-    async def partial(self, variant: PartialVariant, text: str) -> None:
+    async def show_partial(self, variant: PartialVariant, text: str) -> None:
         """Show the text so far of the reply, or of the tool call, that is streaming."""
         ...
 

@@ -55,7 +55,7 @@ class ReplyRecorder:
             case ReplyMetadata(variant, metadata):
                 await self._add_metadata(TextDelta(variant, ""), metadata)
             case PartialToolCall(name, arguments):
-                await self._display.partial("tool_call", f"{name} {arguments}")
+                await self._display.show_partial("tool_call", f"{name} {arguments}")
             case CompleteToolCall():
                 await self._hold_call(event)
             case StructuredReply(value):
@@ -107,7 +107,7 @@ class ReplyRecorder:
         if delta.variant != self._latest.variant:
             await self.flush_text()
         self._latest = TextDelta(delta.variant, self._latest.text + delta.text)
-        await self._display.partial(delta.variant, self._latest.text)
+        await self._display.show_partial(delta.variant, self._latest.text)
 
     async def _add_metadata(self, delta: TextDelta, metadata: Mapping[str, Any]) -> None:
         if delta.variant != self._latest.variant:

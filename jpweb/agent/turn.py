@@ -104,7 +104,7 @@ async def resume_turn(
     get a response. Raises ProviderFailed, with the text so far committed, and any error of a port
     or tool; then, and when it is cancelled, no further event is recorded.
     """
-    elements = await ports.recorder.elements()
+    elements = await ports.recorder.load_elements()
     turns = split_turns(elements)
     start = turns[-1].start if turns else len(elements)
     boundaries = await ports.recorder.load_boundaries()
@@ -112,14 +112,14 @@ async def resume_turn(
     state.idle_tracker = ports.idle_tracker
     for key, may_run in (permissions or {}).items():
         state.remembered_permission_decisions[PermissionKey(*key)] = may_run
-    calls = _open_calls(elements)
+    calls = _find_open_calls(elements)
     resumption = ResumedCalls(
         await ports.recorder.load_progress() if calls else {}, waiting_call_ids
     )
     return await _Turn(ports, setup, state, interrupts).run_to_end(calls, resumption)
 
 
-def _open_calls(elements: Sequence[Element]) -> tuple[ToolCallRequest, ...]:
+def _find_open_calls(elements: Sequence[Element]) -> tuple[ToolCallRequest, ...]:
     unfinished_turn = find_unfinished_turn(elements)
     if unfinished_turn is not None and isinstance(
         unfinished_turn.phase, Executing | WaitingForInput
@@ -160,7 +160,7 @@ class _Turn:
         if calls and isinstance(await self._run_calls(calls, resumption), Stop):
             return TurnEnd.STOPPED
         for _ in range(self._setup.cycle_limit):
-            reply = await self._next_reply()
+            reply = await self._receive_reply()
             if self._is_last_reply(reply):
                 return TurnEnd.COMPLETE
             if reply.is_finished and not reply.calls:
@@ -190,7 +190,7 @@ class _Turn:
             )
         return interrupt
 
-    async def _next_reply(self) -> ReplyRecorder:
+    async def _receive_reply(self) -> ReplyRecorder:
         """Return a reply. Where it fails, a pending response is recorded before the error."""
         try:
             return await self._receive_with_retries()
@@ -249,13 +249,13 @@ class _Turn:
 
     async def _show_retry(self, text: str) -> None:
         """Show that a request will be sent again, or with an empty text that it is."""
-        await self._ports.display.partial("retry", text)
+        await self._ports.display.show_partial("retry", text)
 
     async def _request_reply(self, reply: ReplyRecorder) -> None:
         """Send the visible part of the stream, and record the reply while it streams."""
-        elements = await self._ports.recorder.elements()
+        elements = await self._ports.recorder.load_elements()
         request = ProviderRequest(
-            Thread(self._setup.system, normalize_history(elements)).into_parts(),
+            Thread(self._setup.system, normalize_history(elements)).build_parts(),
             self._setup.tools,
             self._setup.tool_choice if _is_first_cycle(elements) else "auto",
             _find_requested_schema(elements),

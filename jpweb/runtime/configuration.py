@@ -31,9 +31,9 @@ from jpweb.agent.config.trust import (
     DiffLine,
     TrustItem,
     TrustItemKind,
+    cut_hidden_fingerprint,
     diff_texts,
     extract_gates,
-    hidden_fingerprint,
     list_trust_items,
 )
 from jpweb.agent.errors import InvalidConfiguration
@@ -84,7 +84,9 @@ class TrustStatus:
         if self.grant is None or self.trust_state is not TrustState.CHANGED:
             return []
         granted_print, current_print = self.grant.fingerprint, self.item.fingerprint
-        has_hidden_change = hidden_fingerprint(granted_print) != hidden_fingerprint(current_print)
+        has_hidden_change = cut_hidden_fingerprint(granted_print) != cut_hidden_fingerprint(
+            current_print
+        )
         return diff_texts(self.grant.shown, self._display_text, has_hidden_change)
 
     @property

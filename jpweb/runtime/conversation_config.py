@@ -118,7 +118,9 @@ def read_config_history(conversation: Conversation) -> ConversationConfigHistory
             and _is_first(stored_config)
         ):
             continue  # the oldest layout stores the base as the first change
-        config = load_workspace_config(workspace, stored_config.until(count), conversation.pk)
+        config = load_workspace_config(
+            workspace, stored_config.take_changes(count), conversation.pk
+        )
         change = stored_config.changes[count - 1] if count else None
         steps.append(
             ConfigStep(

@@ -79,7 +79,7 @@ class JournalRecorder:
         if self.attachment is not None:
             await run_in_db_thread(self.attachment.write_files)
 
-    async def elements(self) -> tuple[Element, ...]:
+    async def load_elements(self) -> tuple[Element, ...]:
         elements = await run_in_db_thread(journal.read_elements, self.run.conversation_id)
         self.display.entry_count = len(elements)
         return elements
@@ -134,7 +134,7 @@ class SocketDisplay:
     _is_scheduled: bool = False
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def partial(self, variant: PartialVariant, text: str) -> None:
+    async def show_partial(self, variant: PartialVariant, text: str) -> None:
         self._pending_text = (variant, text)
         delay = self._last_sent_at + DISPLAY_INTERVAL_SECONDS - time.monotonic()
         if not text or variant == "retry" or delay <= 0:

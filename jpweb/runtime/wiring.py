@@ -276,7 +276,7 @@ def _build_setup(
                 outside_tools[tool.name] = LocalTool(tool, place)
             case Mcp():
                 try:
-                    offered_tools.append(connections.tool_config(tool))
+                    offered_tools.append(connections.make_tool_config(tool))
                     outside_tools[tool.name] = connections.make_tool(tool)
                 except ToolUnavailable as error:
                     problems_by_tool[tool.name] = str(error)

@@ -65,7 +65,7 @@ def request_approval(
     unspent_approvals = _list_unspent(run).filter(
         kind=kind, tool_call_id=db_text.clean_text(tool_call_id)
     )
-    previous_approval = _with_related(unspent_approvals).order_by("-pk").first()
+    previous_approval = _select_related_rows(unspent_approvals).order_by("-pk").first()
     if previous_approval is not None and _get_digest(previous_approval) in (
         digest,
         _hash_content(content),
@@ -151,7 +151,7 @@ def find_turn_approvals(run: Run) -> dict[tuple[str, str], Approval]:
 
 def get_approval(approval_id: int) -> Approval:
     """Return an approval with its conversation. Raises UnknownApproval."""
-    row = _with_related(Approval.objects.filter(pk=approval_id)).first()
+    row = _select_related_rows(Approval.objects.filter(pk=approval_id)).first()
     if row is None:
         raise UnknownApproval("Approval not found.")
     return row
@@ -167,12 +167,12 @@ def find_open_for_call(
         tool_call_id=db_text.clean_text(tool_call_id),
         state=ApprovalState.OPEN,
     )
-    return _with_related(open_rows).order_by("-pk").first()
+    return _select_related_rows(open_rows).order_by("-pk").first()
 
 
 def list_open_for(*person_ids: int) -> QuerySet[Approval]:
     """Return the open approvals of unfinished runs that these people may decide, oldest first."""
-    return _with_related(filter_open_approvals(*person_ids)).order_by("asked_at", "id")
+    return _select_related_rows(filter_open_approvals(*person_ids)).order_by("asked_at", "id")
 
 
 def count_waiting(
@@ -326,7 +326,7 @@ def _hash_content(content: Mapping[str, Any]) -> str:
 
 def _settle_open(row: Approval, **values: Any) -> Approval:
     open_row = Approval.objects.filter(pk=row.pk, state=ApprovalState.OPEN)
-    values |= {"subject": _retained_content(row), "settled_at": clock.now()}
+    values |= {"subject": _pick_retained_content(row), "settled_at": clock.now()}
     if not open_row.update(**values):
         raise AlreadyDecided(get_approval(row.pk))
     return get_approval(row.pk)
@@ -345,7 +345,7 @@ def _describe_decision(decision: Mapping[str, Any]) -> dict[str, Any]:
     return flags | {"edited": _hash_content(contents) if contents else ""}
 
 
-def _retained_content(row: Approval) -> dict[str, Any]:
+def _pick_retained_content(row: Approval) -> dict[str, Any]:
     """Return the content that a settled approval keeps: not a result that may be withheld.
 
     Arguments are in the journal with the call; a delivered result is there too.
@@ -387,5 +387,5 @@ _conversation_approvals_query = CompiledQuery(
 )
 
 
-def _with_related(approvals: QuerySet[Approval]) -> QuerySet[Approval]:
+def _select_related_rows(approvals: QuerySet[Approval]) -> QuerySet[Approval]:
     return approvals.select_related("conversation__workspace", "run", "decider")

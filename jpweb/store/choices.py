@@ -20,7 +20,7 @@ class Role(IntegerChoices):
     AUDITOR = 30, "auditor"
     OWNER = 40, "owner"
 
-    def includes(self, needed_role: Role) -> bool:
+    def has_rights_of(self, needed_role: Role) -> bool:
         """Tell whether this role has the permissions of another; no rule needs AUDITOR_ONLY."""
         return self >= needed_role or (self is Role.AUDITOR_ONLY and needed_role is Role.AUDITOR)
 
@@ -35,7 +35,7 @@ class Role(IntegerChoices):
     @classmethod
     def list_including(cls, needed_role: Role) -> list[Role]:
         """Return the roles that have the permissions of this one, for conditions of queries."""
-        return [role for role in cls if role.includes(needed_role)]
+        return [role for role in cls if role.has_rights_of(needed_role)]
 
 
 class Origin(TextChoices):

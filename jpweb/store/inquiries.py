@@ -178,7 +178,7 @@ _state_counts_query = CompiledQuery(
 )
 
 
-def ids_by_anchor(conversation_id: int) -> dict[str, int]:
+def get_ids_by_anchor(conversation_id: int) -> dict[str, int]:
     """Return the primary keys of a conversation's questions by their anchors; one query."""
     inquiries = Inquiry.objects.filter(conversation_id=conversation_id)
     return dict(inquiries.values_list("anchor", "pk"))
@@ -243,7 +243,7 @@ def upsert_rows(
     return Counter(row[_STATE_INDEX] for row in inquiry_rows)
 
 
-def waiting_seconds(row: SettlementTimes) -> float | None:
+def get_waiting_seconds(row: SettlementTimes) -> float | None:
     """Return the seconds between question and outcome, or None."""
     if row.settled_at is None:
         return None

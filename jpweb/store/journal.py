@@ -267,7 +267,7 @@ def _lock_writable(conversation_id: int) -> Conversation:
 
 
 def _make_entry(conversation: Conversation, element: Element) -> JournalEntry:
-    content_anchor = anchor_ids.content_anchor(element)
+    content_anchor = anchor_ids.make_content_anchor(element)
     equal_count = _count_equal(conversation.pk, content_anchor)
     return JournalEntry(
         conversation=conversation,

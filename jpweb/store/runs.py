@@ -119,7 +119,7 @@ def end_run(run: Run, state: RunState, problem: str = "") -> bool:
     leases.assert_held(run)
     if state == RunState.DONE and interrupts.list_replies(run):
         return False
-    if _waits_for_people(run):
+    if _is_waiting_for_people(run):
         close_open(
             run, CancellationReason.LOST
         )  # its calls have ended, so no call waits for an answer
@@ -198,7 +198,7 @@ def recover_expired(lease_seconds: float, own_run_ids: Collection[int] = ()) -> 
         has_died = heartbeats.has_died(run, lease_seconds)
         # The death of this holder is recorded only when the run is queued again.
         death_count = heartbeats.count_deaths(run, lease_seconds) + has_died
-        if has_died and death_count > MAX_DEATHS and not _waits_for_people(run):
+        if has_died and death_count > MAX_DEATHS and not _is_waiting_for_people(run):
             _lose_or_mark_lost(
                 run, f"The server stopped {death_count} times while this turn was running."
             )
@@ -368,7 +368,7 @@ def _get_place(run: Run) -> Place:
     return Place(run.conversation.workspace_id, run.conversation_id, f"run:{run.pk}")
 
 
-def _waits_for_people(run: Run) -> bool:
+def _is_waiting_for_people(run: Run) -> bool:
     """Tell whether a run has an open question or approval."""
     questions = Inquiry.objects.filter(run=run, state=OPEN_STATE)
     return questions.exists() or run.approvals.filter(state=ApprovalState.OPEN).exists()

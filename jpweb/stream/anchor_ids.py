@@ -49,7 +49,7 @@ def make_anchors(elements: Iterable[Element]) -> list[str]:
 
     An anchor is a valid id of HTML and of CSS: ``e-``, letters and digits, ``-x`` and a count.
     """
-    return number_anchors(map(content_anchor, elements))
+    return number_anchors(map(make_content_anchor, elements))
 
 
 def number_anchors(content_anchors: Iterable[str]) -> list[str]:
@@ -62,7 +62,7 @@ def number_anchors(content_anchors: Iterable[str]) -> list[str]:
     return result
 
 
-def content_anchor(element: Element) -> str:
+def make_content_anchor(element: Element) -> str:
     """Return the anchor without ordinal: equal elements share it."""
     match element.body:
         case ConversationEvent() as event:

@@ -171,7 +171,7 @@ def project_turns(elements: Sequence[Element]) -> tuple[ProjectedTurn, ...]:
         if policies[index].overlay is not None:
             while end < len(turns) and policies[end].overlay == policies[index].overlay:
                 end += 1
-            projected_elements = _summarise_elements(
+            projected_elements = _summarize_elements(
                 elements[turns[index].start : turns[end - 1].end], policies[index]
             )
         else:
@@ -214,7 +214,7 @@ def _read_policies(moment: str, overlay: Compaction) -> dict[str, dict[str, Any]
     return opinions
 
 
-def _summarise_elements(elements: Sequence[Element], policy: TurnPolicy) -> Iterator[Element]:
+def _summarize_elements(elements: Sequence[Element], policy: TurnPolicy) -> Iterator[Element]:
     """Replace the first event by the summary; overlays and unknown elements stay."""
     is_written = False
     for element in elements:
@@ -236,7 +236,7 @@ def _make_summary(stamp: str, text: str) -> Iterator[Element]:
 def _shorten_turn(
     elements: Sequence[Element], turn: TurnSpan, policy: TurnPolicy
 ) -> Iterator[Element]:
-    names = _tool_names(elements, turn)
+    names = _find_tool_names(elements, turn)
     for position in range(turn.start, turn.end):
         element = elements[position]
         remaining_events = [
@@ -261,7 +261,7 @@ def _replace_events(element: Element, events: Sequence[ConversationEvent]) -> El
     return Element(element.raw, body, is_shortened=True)
 
 
-def _tool_names(elements: Sequence[Element], turn: TurnSpan) -> dict[Place, str]:
+def _find_tool_names(elements: Sequence[Element], turn: TurnSpan) -> dict[Place, str]:
     """Return, for the place of each result, the name of the tool whose call it answers."""
     events = dict(iter_events(elements, turn))
     return {

@@ -131,7 +131,7 @@ class _Sanitizer:
             removals |= {
                 index: step for index, step in unpaired_places if elements[index].kind is not None
             }
-            for after_index, index, answer in _missing_results(events, matches):
+            for after_index, index, answer in _make_missing_results(events, matches):
                 insertions.setdefault(after_index, []).append(self._make_slot(3, index, answer))
         self._apply_changes(removals, insertions)
 
@@ -191,9 +191,9 @@ class _Sanitizer:
             for index, step in sorted(removals.items())
             for slot in [self.slots[index]]
         ]
-        self.slots = list(self._remaining_slots(removals, insertions or {}))
+        self.slots = list(self._iterate_remaining_slots(removals, insertions or {}))
 
-    def _remaining_slots(
+    def _iterate_remaining_slots(
         self, removals: dict[int, SanitizeStep], insertions: dict[int, list[_SanitizeSlot]]
     ) -> Iterator[_SanitizeSlot]:
         for index, slot in enumerate(self.slots):
@@ -216,7 +216,7 @@ def _find_unpaired(events: _Events, matches: EventMatches) -> Iterator[tuple[int
                 pass
 
 
-def _missing_results(
+def _make_missing_results(
     events: _Events, matches: EventMatches
 ) -> Iterator[tuple[int, int, ToolCallResponse]]:
     """Return the results that step 3 inserts: the index to insert after, the call's, the result.

@@ -60,7 +60,7 @@ class Thread:
     system: tuple[str | SystemPart, ...]
     elements: tuple[Element, ...]
 
-    def into_parts(self) -> ThreadParts:
+    def build_parts(self) -> ThreadParts:
         """Return the parts, old turns compacted. Events reach a provider only this way."""
         turns = project_turns(self.elements)
         return self._make_parts(element for turn in turns for element in turn.elements)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from jpweb.urls.prefixes import CONVERSATION
-from jpweb.web.views.annotations import bookmarks, comments, neighbours
+from jpweb.web.views.annotations import bookmarks, comments, neighbors
 
 urlpatterns = [
     path(f"{CONVERSATION}/comments/next", comments.open_next, name="comment-next"),
@@ -23,7 +23,7 @@ urlpatterns = [
         name="comments-resolve",
     ),
     path(f"{CONVERSATION}/bookmark", bookmarks.toggle_bookmark, name="bookmark"),
-    path(f"{CONVERSATION}/neighbour", neighbours.open_neighbour, name="conversation-neighbour"),
+    path(f"{CONVERSATION}/neighbour", neighbors.open_neighbor, name="conversation-neighbour"),
     path("bookmarks", bookmarks.list_bookmarks, name="bookmarks"),
     path("mentions", comments.list_mentions, name="mentions"),
     path("mentions/seen", comments.mark_mentions_seen, name="mentions-seen"),

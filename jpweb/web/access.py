@@ -161,7 +161,7 @@ def any_workspace(role: Role) -> Callable[[View], View]:
 
     def check(request: Request) -> dict[str, Any]:
         roles = get_roles(request).values()
-        if not any(actual_role.includes(role) for actual_role in roles):
+        if not any(actual_role.has_rights_of(role) for actual_role in roles):
             raise PermissionDenied
         return {}
 
@@ -193,16 +193,16 @@ def get_roles(request: Request) -> dict[int, Role]:
     return roles
 
 
-def may(request: Request, workspace_id: int, role: Role) -> bool:
+def has_request_role(request: Request, workspace_id: int, role: Role) -> bool:
     """Tell whether the person of a request has at least this role in a workspace."""
     actual_role = get_roles(request).get(workspace_id)
-    return actual_role is not None and actual_role.includes(role)
+    return actual_role is not None and actual_role.has_rights_of(role)
 
 
 def has_role(person_id: int, workspace_id: int, role: Role) -> bool:
     """Tell whether a person has at least this role in a workspace, as it is now."""
     actual_role = accounts.get_role(person_id, workspace_id)
-    return actual_role is not None and actual_role.includes(role)
+    return actual_role is not None and actual_role.has_rights_of(role)
 
 
 def is_session_valid(session_key: str) -> bool:
@@ -246,7 +246,7 @@ def _require_role(request: Request, workspace_id: int, role: Role) -> None:
 def _refuse_lower_role(actual_role: Role | None, role: Role) -> None:
     if actual_role is None:
         raise NotMember
-    if not actual_role.includes(role):
+    if not actual_role.has_rights_of(role):
         raise PermissionDenied
 
 

@@ -123,7 +123,7 @@ def render_block(
             "sent_anchor": anchor,
             "new_anchor": anchor if anchor not in threads else "",
             "member_names": mentions.list_member_names(conversation.workspace_id),
-            "may_audit": access.may(request, conversation.workspace_id, Role.AUDITOR),
+            "may_audit": access.has_request_role(request, conversation.workspace_id, Role.AUDITOR),
         }
     html: str = render_to_string("annotations/_block.html", context, request=request)
     return html

@@ -71,14 +71,14 @@ async def submit_answer(
     """
     retained_text = "" if row.answer_type == "secret" else answer_input.answer
     if problem and row.state == inquiries.OPEN_STATE:
-        return await _open_result(row, answer_input, problem)
+        return await _make_open_result(row, answer_input, problem)
     try:
         settled_row = await resolution.answer_inquiry(
             row, answer_input.answer, decider, remember=answer_input.remember
         )
     except NoWaitingCall:
         retained_form = AnswerInput("", answer_input.remember, answer_input.note)
-        return await _open_result(row, retained_form, notice_text.NO_WAITING_CALL)
+        return await _make_open_result(row, retained_form, notice_text.NO_WAITING_CALL)
     except REFUSALS as refusal:
         retained_form = AnswerInput(retained_text, answer_input.remember, answer_input.note)
         return await _make_refused_result(row, decider, retained_form, refusal)
@@ -133,7 +133,7 @@ async def submit_decline(row: Inquiry, decider: Decider, note: str) -> Submissio
     except AlreadySettled:
         return await _make_late_result(row, decider, note)
     except ReadOnlyConversation as error:
-        return await _open_result(row, AnswerInput(note=note), str(error))
+        return await _make_open_result(row, AnswerInput(note=note), str(error))
     return _make_settled_result(settled_row)
 
 
@@ -142,7 +142,7 @@ async def _make_refused_result(
 ) -> SubmissionResult:
     if isinstance(refusal, AlreadySettled):
         return await _make_late_result(row, decider, answer_input.answer)
-    return await _open_result(row, answer_input, str(refusal))
+    return await _make_open_result(row, answer_input, str(refusal))
 
 
 def _make_settled_result(row: Inquiry) -> SubmissionResult:
@@ -162,7 +162,9 @@ async def _make_late_result(row: Inquiry, decider: Decider, retained_text: str) 
     return SubmissionResult(STATUS_LATE, row, "questions/_settled.html", context)
 
 
-async def _open_result(row: Inquiry, answer_input: AnswerInput, problem: str) -> SubmissionResult:
+async def _make_open_result(
+    row: Inquiry, answer_input: AnswerInput, problem: str
+) -> SubmissionResult:
     await run_in_db_thread(claims.attach_claims, [row])
     context = {
         "row": row,

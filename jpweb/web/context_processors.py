@@ -23,11 +23,11 @@ def describe_navigation(request: HttpRequest) -> dict[str, Any]:
     roles = access.get_roles(cast("Request", request))
     member_workspaces = accounts.list_workspaces(user.pk, Role.READER) if roles else []
     return {
-        "may_audit": any(role.includes(Role.AUDITOR) for role in roles.values()),
+        "may_audit": any(role.has_rights_of(Role.AUDITOR) for role in roles.values()),
         "audited_workspace_ids": {
-            workspace_id for workspace_id, role in roles.items() if role.includes(Role.AUDITOR)
+            workspace_id for workspace_id, role in roles.items() if role.has_rights_of(Role.AUDITOR)
         },
-        "may_answer": any(role.includes(Role.RESPONDER) for role in roles.values()),
+        "may_answer": any(role.has_rights_of(Role.RESPONDER) for role in roles.values()),
         "member_workspaces": member_workspaces,
         "owned_workspaces": [
             member_workspace

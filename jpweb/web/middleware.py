@@ -31,7 +31,7 @@ class SessionOutageMiddleware(SessionMiddleware):
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         """Save the session as Django does, briefly for a page; answer an outage with 503."""
         save_session = partial(super().process_response, request, response)
-        if request.session.modified and _only_reads(request):
+        if request.session.modified and _is_read_only(request):
             change_briefly(save_session)
             return response
         try:
@@ -53,7 +53,7 @@ class DatabaseOutageMiddleware(MiddlewareMixin):
         return _make_outage_response(request, outage, error)
 
 
-def _only_reads(request: HttpRequest) -> bool:
+def _is_read_only(request: HttpRequest) -> bool:
     """Tell whether a request is for a page of a person who is signed in already."""
     return request.method in _READ_METHODS and not access.is_public(request)
 

@@ -127,7 +127,7 @@ class QueuePrompter:
 class ListDisplay:
     partials: list[tuple[str, str]] = field(default_factory=list)
 
-    async def partial(self, variant: PartialVariant, text: str) -> None:
+    async def show_partial(self, variant: PartialVariant, text: str) -> None:
         self.partials.append((variant, text))
 
 
@@ -185,7 +185,7 @@ class StubTool:
             return await outcome
         return outcome
 
-    def inquiry_source(self, name: str) -> InquirySource:
+    def make_inquiry_source(self, name: str) -> InquirySource:
         return self.source or InquirySource.for_tool(name)
 
 

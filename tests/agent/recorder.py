@@ -66,7 +66,7 @@ class ListRecorder:
     async def load_boundaries(self) -> CallBoundaries:
         return self.boundaries
 
-    async def elements(self) -> tuple[Element, ...]:
+    async def load_elements(self) -> tuple[Element, ...]:
         return tuple(wire.read_element(wire.write_element(event).raw) for event in self.events)
 
     @property

@@ -173,10 +173,10 @@ async def test_a_stop_while_text_comes_commits_the_text_so_far():
 async def test_a_stop_between_two_pieces_closes_the_stream(monkeypatch):
     stage = TurnBench(QueueProvider([[TextDelta("message", "a"), TextDelta("message", "b")]]))
 
-    async def partial(variant, text) -> Any:
+    async def show_partial(variant, text) -> Any:
         stage.stop.interrupt(Stop())
 
-    monkeypatch.setattr(stage.display, "partial", partial)
+    monkeypatch.setattr(stage.display, "show_partial", show_partial)
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.STOPPED
     assert stage.recorder.kinds[2:] == [ChatResponse("message", "a")]
     assert stage.provider.closed_count == 1

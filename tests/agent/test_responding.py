@@ -170,13 +170,13 @@ async def test_interrupt_without_text_after_a_complete_reply_ends_the_turn(inter
 async def test_a_turn_that_is_restarted_without_end_is_ended_by_its_limit():
     replies = [[TextDelta("message", f"{n}"), TextDelta("message", "!")] for n in range(3)]
     stage = TurnBench(QueueProvider(replies), cycle_limit=3)
-    show_partial = stage.display.partial
+    display_partial = stage.display.show_partial
 
-    async def partial(variant, text) -> None:
-        await show_partial(variant, text)
+    async def show_partial(variant, text) -> None:
+        await display_partial(variant, text)
         stage.stop.interrupt(Restart())
 
-    stage.display.partial = partial  # type: ignore[method-assign]  # a double
+    stage.display.show_partial = show_partial  # type: ignore[method-assign]  # a double
     end = await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
     assert end is TurnEnd.CYCLE_LIMIT
 

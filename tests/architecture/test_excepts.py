@@ -82,7 +82,7 @@ def test_a_silenced_rule_says_why():
         "contextlib.suppress(OSError, Exception)",
     ],
 )
-def test_catching_everything_is_recognised(source: str):
+def test_catching_everything_is_recognized(source: str):
     assert any(broad(node) for node in ast.walk(ast.parse(source)))
 
 

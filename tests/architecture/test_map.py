@@ -198,6 +198,6 @@ def test_existing_paths_are_known(span: str):
 @pytest.mark.parametrize(
     "span", ["store/diary.py", "templates/<tag>/none.html", "web/pages/<family>.py", "here.py"]
 )
-def test_missing_paths_are_recognised(span: str):
+def test_missing_paths_are_recognized(span: str):
     assert is_path(span)
     assert not is_known_path(span)

@@ -54,7 +54,7 @@ def test_templates_carry_no_inline_script_or_style():
     "bad",
     ["<script>", "<script type=module>", "<p style='x'>", '<a onclick="x">', "<b hx-on:click=x>"],
 )
-def test_inline_code_is_recognised(bad: str):
+def test_inline_code_is_recognized(bad: str):
     assert INLINE.search(bad)
 
 

@@ -13,7 +13,7 @@ Scheme = Literal["light", "dark"]
 #: Each size with the colour scheme that axe sees there; under proof the other scheme follows.
 LOOKS: tuple[tuple[tuple[int, int], Scheme], ...] = ((WIDE, "light"), (PHONE, "dark"))
 #: What depends on light and dark alone.
-COLOURS = "color-contrast"
+COLORS = "color-contrast"
 TOO_WIDE = """() => {
   const room = document.documentElement.clientWidth;
   return document.documentElement.scrollWidth > room && [...document.querySelectorAll('body *')]
@@ -48,7 +48,7 @@ def check_accessibility(page: Page, part: str = "") -> None:
         if IS_PROOF:
             other_scheme: Scheme = "light" if scheme == "dark" else "dark"
             page.emulate_media(color_scheme=other_scheme)
-            assert list_violations(page, rule=COLOURS, part=part) == [], (
+            assert list_violations(page, rule=COLORS, part=part) == [], (
                 page.url,
                 other_scheme,
                 width,

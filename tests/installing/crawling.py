@@ -40,14 +40,14 @@ def crawl_pages(visitor: Visitor) -> dict[str, str]:
             continue
         reply = visitor.get(path)
         assert reply.status == 200, (path, reply.status)
-        texts[path] = normalise_page(reply.text)
+        texts[path] = normalize_page(reply.text)
         if "<html" in reply.text and "/export/" not in path:
             links = _LINK.findall(reply.text)
             waiting.extend(link for link in links if not _SKIPPED.search(link))
     return texts
 
 
-def normalise_page(text: str) -> str:
+def normalize_page(text: str) -> str:
     """Return a page without what differs with each request."""
     for pattern, replacement in _VARIABLE:
         text = pattern.sub(replacement, text)

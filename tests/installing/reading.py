@@ -6,7 +6,7 @@ import html
 import re
 from pathlib import Path
 
-from tests.installing.crawling import normalise_page
+from tests.installing.crawling import normalize_page
 from tests.installing.owner import Owner
 from tests.machine.ports import wait_until
 
@@ -49,7 +49,7 @@ def read_pages(owner: Owner, paths: list[str] | None = None) -> dict[str, str]:
 
 def read_text(owner: Owner, path: str) -> str:
     """Return what a person reads on a page, or a file as it is."""
-    text = normalise_page(owner.read(path))
+    text = normalize_page(owner.read(path))
     main = _MAIN.search(text)
     if main is None:
         return text.strip()

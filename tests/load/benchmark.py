@@ -75,7 +75,7 @@ BENCHMARKS = {
         Benchmark(
             "search.1m.grouped", "ms", 2.0, "tests.load.browsing.searching.measure_grouped_p95"
         ),
-        Benchmark("neighbour.p95", "ms", 2.0, "tests.load.browsing.neighbour.measure_p95"),
+        Benchmark("neighbour.p95", "ms", 2.0, "tests.load.browsing.neighbor.measure_p95"),
         Benchmark("parked.100k.start", "s", 1.5, "tests.load.answers.parked.measure_start"),
         Benchmark("parked.100k.memory", "MB", 1.5, "tests.load.answers.parked.measure_memory"),
         Benchmark("parked.100k.answer", "ms", 1.5, "tests.load.answers.parked.measure_answer"),

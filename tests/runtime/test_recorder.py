@@ -36,7 +36,7 @@ async def test_recorded_event_is_stored_and_published(scene: Scene):
         await recorder.record(making.event(make_inquiry("call_1.q.1")))
         assert await reading() == {"kind": "conversation"}
         assert await workspace_signals() == {"kind": "questions"}
-    assert await recorder.elements() == await scene.elements()
+    assert await recorder.load_elements() == await scene.elements()
     row = await run_in_db_thread(inquiries.find_by_inquiry_id, scene.conversation.pk, "call_1.q.1")
     assert row.run_id == recorder.run.pk
 
@@ -61,7 +61,7 @@ async def test_partial_text_is_sent_ten_times_a_second_and_at_its_end(
     display = SocketDisplay(7)
     async with subscribe(publisher.make_conversation_topic(7)) as reading:
         for clock.now, text in ((100.0, "a"), (100.05, "ab"), (100.11, "abc"), (100.12, "")):
-            await display.partial("message", text)
+            await display.show_partial("message", text)
         signals = reading.take_all()
     assert [signal["text"] for signal in signals] == ["a", "abc", ""]
 
@@ -71,7 +71,7 @@ async def test_newest_partial_text_is_sent_when_no_other_follows(monkeypatch: py
     display = SocketDisplay(7)
     async with subscribe(publisher.make_conversation_topic(7)) as reading:
         for text in ("a", "ab", "abc"):
-            await display.partial("message", text)
+            await display.show_partial("message", text)
         assert [(await reading())["text"] for _ in range(2)] == ["a", "abc"]
         assert reading.take_all() == []
 
@@ -83,7 +83,7 @@ async def test_partial_text_recorded_meanwhile_is_not_published(
     journal_recorder = await recorded(scene)
     async with subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as reading:
         for text in ("A", "A word"):
-            await journal_recorder.display.partial("message", text)
+            await journal_recorder.display.show_partial("message", text)
         await journal_recorder.record(making.event(ChatResponse("message", "A word")))
         await recorder._display_tasks.wait_for_all()
         assert [signal["kind"] for signal in reading.take_all()] == ["partial", "conversation"]
@@ -93,11 +93,11 @@ async def test_partial_text_has_the_length_of_the_journal_that_it_follows(scene:
     journal_recorder = await recorded(scene)
     display = journal_recorder.display
     async with subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as reading:
-        length = len(await journal_recorder.elements())
-        await display.partial("retry", "1 1 3 busy")
+        length = len(await journal_recorder.load_elements())
+        await display.show_partial("retry", "1 1 3 busy")
         await journal_recorder.record(making.event(ChatResponse("reasoning", "Hm")))
-        await display.partial("retry", "1 2 3 busy")
-        await display.partial("retry", "")
+        await display.show_partial("retry", "1 2 3 busy")
+        await display.show_partial("retry", "")
         signals = [signal for signal in reading.take_all() if signal["kind"] == "partial"]
     assert [signal.get("entry_count") for signal in signals] == [length, length + 1, None]
 

@@ -19,7 +19,7 @@ from tests.machine.visiting import Visitor
 from tests.security import hostile
 from tests.security.effort import Effort
 from tests.security.hostile_tools import misuse_tools, refuse_private_channels
-from tests.security.neighbour import Neighbour
+from tests.security.neighbor import Neighbor
 from tests.security.odd_events import (
     LAYERED,
     ODD,
@@ -190,12 +190,12 @@ def test_hostile_workspace_reaches_nothing_outside(
 ):
     owner = Visitor(server.url)
     assert owner.sign_in(server.link).status == 200
-    neighbour = Neighbour(server, owner)
-    neighbour.visit()  # what is made at the first visit is not measured
-    neighbour.take_medians()
+    neighbor = Neighbor(server, owner)
+    neighbor.visit()  # what is made at the first visit is not measured
+    neighbor.take_medians()
     for _ in range(ROUNDS):
-        neighbour.visit()
-    quiet = neighbour.take_medians()
+        neighbor.visit()
+    quiet = neighbor.take_medians()
     workspace_id = find_workspace(server, str(root))
     outside_folder = hostile.make_outside(tmp_path / "outside")
     with watch_folder(outside_folder), ThreadPoolExecutor(1) as pool:
@@ -204,7 +204,7 @@ def test_hostile_workspace_reaches_nothing_outside(
         odd_file = write_odd_conversations(root)
         opening = pool.submit(open_tools, owner, workspace_id, root, outside_folder, effort)
         mirroring = pool.submit(wait_until, partial(is_mirrored, server), "it is mirrored", 300)
-        busy = {"tools, mirror": neighbour.visit_until(mirroring)}
+        busy = {"tools, mirror": neighbor.visit_until(mirroring)}
         assert opening.result() == 2 * len(hostile.make_configurations(outside_folder))
         _clear(root / ".jp")
         contents = (
@@ -213,11 +213,11 @@ def test_hostile_workspace_reaches_nothing_outside(
             partial(refuse_private_channels, owner, workspace_id),
             partial(misuse_tools, server, owner, root, workspace_id),
         )
-        busy["contents"] = neighbour.visit_until(*(pool.submit(content) for content in contents))
+        busy["contents"] = neighbor.visit_until(*(pool.submit(content) for content in contents))
         writing = pool.submit(
             write_through_links, server, owner, workspace_id, root, outside_folder
         )
-        busy["links"] = neighbour.visit_until(writing)
+        busy["links"] = neighbor.visit_until(writing)
     problems = dict(
         query(server, "SELECT source, problem FROM store_conversation WHERE problem != ''")
     )
@@ -225,6 +225,6 @@ def test_hostile_workspace_reaches_nothing_outside(
     assert problem_lines.items() <= problems.items()
     row_count, writes = effort.find_largest_transaction()
     assert MAX_BATCH_ENTRIES <= row_count <= MAX_CHANGED_ROWS < TINY_ELEMENTS, writes
-    assert neighbour.find_slow(MAX_REQUEST_SECONDS) == {}
+    assert neighbor.find_slow(MAX_REQUEST_SECONDS) == {}
     if IS_PROOF:
         assert find_slower(quiet, busy) == {}

@@ -71,14 +71,14 @@ def test_websocket_frames_of_all_opcodes_are_tested():
 
 def test_frames_beyond_the_rate_close_their_socket_with_a_code(server: Server, ada: Visitor):
     codes = {}
-    with ada.socket() as neighbour:
-        assert exchange_hello(neighbour)
+    with ada.socket() as neighbor:
+        assert exchange_hello(neighbor)
         for sort, send in FRAMES.items():
             with ada.socket() as line:
                 assert exchange_hello(line)
                 flood(line, send)
                 codes[sort] = closes(line)
-        assert exchange_hello(neighbour)
+        assert exchange_hello(neighbor)
     # A binary message is refused as what it is, unless too many came before that was seen.
     assert codes.pop(Opcode.BINARY) in (MALFORMED_MESSAGE, RATE_LIMITED)
     assert set(codes.values()) == {RATE_LIMITED}
@@ -111,12 +111,12 @@ def test_hellos_that_name_too_many_cards_close_their_socket_and_no_other(
 ):
     """Three sockets that named 20,000 cards a second made an answer of others take 5.9 s."""
     flooding = json.dumps({"inbox": True, "questions": list(range(10**6, 10**6 + 20_000))})
-    with ada.socket() as neighbour:
+    with ada.socket() as neighbor:
         for _ in range(3):
             with ada.socket() as line:
                 line.send(flooding)
                 assert closes(line) == MALFORMED_MESSAGE
-        assert exchange_hello(neighbour)
+        assert exchange_hello(neighbor)
 
 
 def test_a_person_with_too_many_sockets_loses_the_one_silent_for_longest(ada: Visitor):

@@ -113,7 +113,7 @@ def test_a_request_opens_a_row(conversation: Conversation, run: Run):
     assert (row.source, row.asker, row.answer_type) == ("tool", "fs_modify_file", "boolean")
     assert (row.answer, row.settled_at, row.decided_by) == (None, None, "")
     assert journal.find_element(conversation.pk, row.anchor)[0] == row.position
-    assert inquiries.waiting_seconds(row) is None
+    assert inquiries.get_waiting_seconds(row) is None
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_response_settles_its_question(
     assert (row.state, row.reason, row.answer) == (state, reason, answer)
     assert (row.decided_by, row.decider, row.decider_name) == ("person", ada, "Ada")
     assert row.response_position == 4
-    assert inquiries.waiting_seconds(row) == 0
+    assert inquiries.get_waiting_seconds(row) == 0
 
 
 @pytest.mark.parametrize("kind", ["configuration", "memory", "assistant", "system"])

@@ -97,32 +97,37 @@ def test_equal_elements_are_counted_apart():
 def test_a_legacy_response_and_its_tagged_form_share_their_anchor():
     legacy = {"timestamp": AT, "type": "inquiry_response", "id": "c.q", "answer": True}
     tagged = legacy | {"outcome": "answered"}
-    assert anchor_ids.content_anchor(raw(legacy)) == anchor_ids.content_anchor(raw(tagged))
+    assert anchor_ids.make_content_anchor(raw(legacy)) == anchor_ids.make_content_anchor(
+        raw(tagged)
+    )
 
 
 def test_metadata_and_unknown_keys_are_no_part_of_the_name():
-    assert anchor_ids.content_anchor(raw(event())) == anchor_ids.content_anchor(
+    assert anchor_ids.make_content_anchor(raw(event())) == anchor_ids.make_content_anchor(
         raw(event(metadata={"a": "b"}, later=1))
     )
 
 
 def test_anchor_of_a_config_delta_is_its_time_or_else_its_content():
     stripped = {
-        anchor_ids.content_anchor(make_element(ConfigDelta(delta))) for delta in ({"a": 1}, {})
+        anchor_ids.make_content_anchor(make_element(ConfigDelta(delta))) for delta in ({"a": 1}, {})
     }
     assert len(stripped) == 1
     untimed = {
-        anchor_ids.content_anchor(make_element(ConfigDelta({"a": 1}), at=at)) for at in ("", "now")
+        anchor_ids.make_content_anchor(make_element(ConfigDelta({"a": 1}), at=at))
+        for at in ("", "now")
     }
     assert len(untimed) == 1
     assert untimed != stripped
-    assert anchor_ids.content_anchor(raw({"type": "config_delta", "a": 2})) not in untimed
+    assert anchor_ids.make_content_anchor(raw({"type": "config_delta", "a": 2})) not in untimed
 
 
 def test_anchors_differ_by_the_nanosecond():
     times = ("2026-01-01 00:00:00.123456788", "2026-01-01 00:00:00.123456789")
     assert (
-        len({anchor_ids.content_anchor(make_element(ChatRequest("Hi"), at=at)) for at in times})
+        len(
+            {anchor_ids.make_content_anchor(make_element(ChatRequest("Hi"), at=at)) for at in times}
+        )
         == 2
     )
 
@@ -132,7 +137,9 @@ def test_ids_of_rfd_097_and_098_may_come_and_go(odd):
     unknown = {"type": "weather", "sky": "blue"}
     for value in (event(), unknown):
         linked_value = value | {"event_id": odd, "request_id": odd}
-        assert anchor_ids.content_anchor(raw(linked_value)) == anchor_ids.content_anchor(raw(value))
+        assert anchor_ids.make_content_anchor(raw(linked_value)) == anchor_ids.make_content_anchor(
+            raw(value)
+        )
 
 
 def test_elements_that_are_no_objects_have_names():
@@ -142,14 +149,16 @@ def test_elements_that_are_no_objects_have_names():
 
 def test_a_broken_element_is_named_by_its_text():
     first, second = ('{"type": "turn_start"}', '{"type":"turn_start"}')
-    assert anchor_ids.content_anchor(wire.read_element(first)) != anchor_ids.content_anchor(
-        wire.read_element(second)
-    )
+    assert anchor_ids.make_content_anchor(
+        wire.read_element(first)
+    ) != anchor_ids.make_content_anchor(wire.read_element(second))
 
 
 def test_key_order_does_not_change_the_name_of_an_event():
     backwards = dict(reversed(event().items()))
-    assert anchor_ids.content_anchor(raw(backwards)) == anchor_ids.content_anchor(raw(event()))
+    assert anchor_ids.make_content_anchor(raw(backwards)) == anchor_ids.make_content_anchor(
+        raw(event())
+    )
     assert json.dumps(backwards) != json.dumps(event())
 
 
@@ -157,7 +166,7 @@ def test_the_same_words_at_another_time_are_another_event():
     assert (
         len(
             {
-                anchor_ids.content_anchor(element)
+                anchor_ids.make_content_anchor(element)
                 for element in stream(ChatRequest("Hi"), ChatRequest("Hi"))
             }
         )
@@ -169,7 +178,7 @@ def test_old_content_that_jp_wraps_twice_keeps_its_name():
     old = {"timestamp": AT, "type": "tool_call_response", "id": "c", "content": "Y2Fmw6k_Pz8-"}
     twice_wrapped = old | {"content": base64.b64encode(b"Y2Fmw6k_Pz8-").decode()}
     names = {
-        anchor_ids.content_anchor(raw(fields | {"is_error": False}))
+        anchor_ids.make_content_anchor(raw(fields | {"is_error": False}))
         for fields in (old, twice_wrapped)
     }
     assert len(names) == 1
@@ -179,7 +188,7 @@ def test_an_old_answer_type_and_its_present_spelling_share_their_name():
     old = {"timestamp": AT, "type": "inquiry_request", "id": "q", "source": {"source": "user"}}
     types = ({"Select": {"options": ["a"]}}, {"type": "select", "options": [{"value": "a"}]})
     requests = [old | {"question": {"text": "?", "answer_type": kind}} for kind in types]
-    assert len({anchor_ids.content_anchor(raw(fields)) for fields in requests}) == 1
+    assert len({anchor_ids.make_content_anchor(raw(fields)) for fields in requests}) == 1
 
 
 def test_a_compatible_element_shares_the_name_of_the_present_one():
@@ -187,24 +196,24 @@ def test_a_compatible_element_shares_the_name_of_the_present_one():
         element: Any = wire.read_element((SAMPLES / f"{name}.json").read_text().strip())
         compatible = wire.write_element(element.body, is_compatible=True).raw
         assert compatible != wire.write_element(element.body).raw
-        assert anchor_ids.content_anchor(
+        assert anchor_ids.make_content_anchor(
             wire.read_element(compatible)
-        ) == anchor_ids.content_anchor(element)
+        ) == anchor_ids.make_content_anchor(element)
 
 
 def test_legacy_element_keeps_its_anchor_in_another_layout():
     value = {"timestamp": AT, "message": "Hi", "reply": {"content": "Hello"}}
     spaced = wire.read_element(json.dumps(value | {"timestamp": "2026-01-02T03:04:05Z"}, indent=8))
-    assert anchor_ids.content_anchor(spaced) == anchor_ids.content_anchor(raw(value))
-    assert anchor_ids.content_anchor(spaced) != anchor_ids.content_anchor(
+    assert anchor_ids.make_content_anchor(spaced) == anchor_ids.make_content_anchor(raw(value))
+    assert anchor_ids.make_content_anchor(spaced) != anchor_ids.make_content_anchor(
         raw(value | {"message": "Ho"})
     )
 
 
 def test_integers_of_any_length_have_a_name():
-    assert anchor_ids.content_anchor(raw(event(type="x", n=2**70))) != anchor_ids.content_anchor(
-        raw(event(type="x", n=1))
-    )
+    assert anchor_ids.make_content_anchor(
+        raw(event(type="x", n=2**70))
+    ) != anchor_ids.make_content_anchor(raw(event(type="x", n=1)))
 
 
 @given(
@@ -234,6 +243,8 @@ def test_a_day_or_second_that_is_odd_takes_the_long_way(text):
 def test_an_event_with_a_time_that_is_none_is_named_by_its_text():
     first, second = (ConversationEvent(text, ChatRequest("Hi")) for text in ("once", "upon"))
     assert (
-        len({anchor_ids.content_anchor(wire.write_element(event)) for event in (first, second)})
+        len(
+            {anchor_ids.make_content_anchor(wire.write_element(event)) for event in (first, second)}
+        )
         == 2
     )

@@ -87,7 +87,7 @@ def test_provider_gets_each_tool_call_directly_followed_by_its_result():
         make_result("c"),
         ChatResponse("message", "Done."),
     )
-    parts = Thread(("Be kind.",), tuple(elements)).into_parts()
+    parts = Thread(("Be kind.",), tuple(elements)).build_parts()
     assert [event.kind.TAG for event in parts.events] == [
         "chat_request",
         "tool_call_request",

@@ -81,14 +81,14 @@ def test_a_provider_sees_allowed_kinds_alone_and_in_order(elements):
 
 def test_the_parts_of_a_thread_are_its_system_and_its_visible_events():
     elements = tuple(stream(TurnStart(), ChatRequest("Hi"), ChatResponse("message", "Hello")))
-    parts = Thread(("Be kind.",), elements).into_parts()
+    parts = Thread(("Be kind.",), elements).build_parts()
     assert parts.system == ("Be kind.",)
     assert [getattr(event.kind, "content", None) for event in parts.events] == ["Hi", "Hello"]
 
 
 def test_parts_of_the_system_prompt_have_their_tags():
     system = ("Be kind.", SystemPart("Rust.", "project"), SystemPart("Plain."))
-    assert Thread(system, ()).into_parts().system == (
+    assert Thread(system, ()).build_parts().system == (
         "Be kind.",
         "<project>\nRust.\n</project>",
         "Plain.",
@@ -105,7 +105,7 @@ def test_parts_of_a_thread_are_compacted():
         ChatRequest("More"),
     )
     thread = Thread((), tuple(elements))
-    assert [event.kind for event in thread.into_parts().events] == [
+    assert [event.kind for event in thread.build_parts().events] == [
         ChatRequest(SUMMARY_REQUEST),
         ChatResponse("message", "Greetings."),
         ChatRequest("More"),

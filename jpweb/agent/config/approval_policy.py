@@ -129,9 +129,9 @@ def remove_gates(layer: Layer) -> Layer:
     """
     values = dict(layer.values)
     if isinstance(values.get("assistant"), Mapping):
-        values["assistant"] = _without_keys(values["assistant"], _ASSISTANT_KEYS)
+        values["assistant"] = _remove_keys(values["assistant"], _ASSISTANT_KEYS)
     if isinstance(values.get("conversation"), Mapping):
-        conversation = _without_keys(values["conversation"], ("inquiry",))
+        conversation = _remove_keys(values["conversation"], ("inquiry",))
         if isinstance(conversation.get("tools"), Mapping):
             entries = conversation["tools"].items()
             conversation["tools"] = {name: _remove_tool_gates(entry) for name, entry in entries}
@@ -229,7 +229,7 @@ def _describe_question(question: QuestionConfig, second_model: SecondModel) -> l
 def _remove_tool_gates(entry: Any) -> Any:
     if not isinstance(entry, Mapping):
         return entry
-    remaining_entry = _without_keys(entry, _GATE_KEYS)
+    remaining_entry = _remove_keys(entry, _GATE_KEYS)
     questions = remaining_entry.get("questions")
     if isinstance(questions, Mapping):
         remaining_entry["questions"] = {
@@ -241,8 +241,8 @@ def _remove_tool_gates(entry: Any) -> Any:
 def _remove_question_gates(question: Any) -> Any:
     if not isinstance(question, Mapping):
         return question
-    return _without_keys(question, _QUESTION_KEYS)
+    return _remove_keys(question, _QUESTION_KEYS)
 
 
-def _without_keys(table: Mapping[str, Any], keys: Container[str]) -> dict[str, Any]:
+def _remove_keys(table: Mapping[str, Any], keys: Container[str]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if key not in keys}

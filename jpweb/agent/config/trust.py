@@ -116,7 +116,7 @@ def list_trust_items(
     )
     for name, provider in configuration.providers.items():
         if not _is_usual(name, provider):
-            items.append(_provider_item(name, provider))
+            items.append(_make_provider_item(name, provider))
     return items
 
 
@@ -136,7 +136,7 @@ def make_definition(tool: ToolConfig, server: McpServer | None) -> str:
     return json.dumps(content, sort_keys=True)
 
 
-def hidden_fingerprint(fingerprint: str) -> str:
+def cut_hidden_fingerprint(fingerprint: str) -> str:
     """Return the part of a fingerprint that covers the state that is not shown."""
     return fingerprint[_SHOWN_DIGEST_CHARS:]
 
@@ -189,13 +189,13 @@ class _GatedTool:
     second: SecondModel
 
     def describe_gates(self) -> tuple[str, ...]:
-        remote_name = _remote_name(self.tool)
+        remote_name = _get_remote_name(self.tool)
         name_lines = (
             ()
             if remote_name in (None, self.tool.name)
             else (("name on the server", remote_name or ""),)
         )
-        parameter_lines = () if remote_name is None else _parameter_lines(self.tool.parameters)
+        parameter_lines = () if remote_name is None else _list_parameter_lines(self.tool.parameters)
         labeled_lines = (
             *name_lines,
             *approval_policy.describe_gates(self.tool, self.second),
@@ -207,7 +207,7 @@ class _GatedTool:
         # A local tool's parameters are part of its command's item, a built-in's are jpweb's own.
         parameters = self.tool.parameters if isinstance(self.tool.source, Mcp) else None
         return [
-            _remote_name(self.tool),
+            _get_remote_name(self.tool),
             approval_policy.collect_gates(self.tool, self.second),
             parameters,
         ]
@@ -222,14 +222,14 @@ def _list_tool_items(
     # Options, access and default arguments decide the effect of a command as its arguments do.
     inputs: dict[str, Any] = {"options": tool.options, "access": _list_access(tool)}
     option_lines = [("options", json.dumps(tool.options, sort_keys=True))] if tool.options else []
-    lines = (*option_lines, *_access_lines(tool), *_parameter_lines(tool.parameters))
+    lines = (*option_lines, *_list_access_lines(tool), *_list_parameter_lines(tool.parameters))
     inputs["parameters"] = tool.parameters
     if isinstance(tool.source, Local):
         name_lines = (
             () if tool.source.tool == tool.name else (("called with the name", tool.source.tool),)
         )
         content = {"command": asdict(tool.source.command), "tool": tool.source.tool, **inputs}
-        display_lines = (*_command_lines(tool.source.command), *name_lines, *lines)
+        display_lines = (*_list_command_lines(tool.source.command), *name_lines, *lines)
         yield _make_item(TrustItemKind.TOOL, tool.name, display_lines, content, [gated])
     elif (
         isinstance(tool.source, Builtin)
@@ -241,7 +241,7 @@ def _list_tool_items(
         is_formatted_first = gated.tool.can_format_first
         content = {"command": asdict(tool.formatter), **inputs, "first": is_formatted_first}
         timing_lines = (("runs", "before the call is approved"),) if is_formatted_first else ()
-        display_lines = (*_command_lines(tool.formatter), *timing_lines, *lines)
+        display_lines = (*_list_command_lines(tool.formatter), *timing_lines, *lines)
         yield _make_item(TrustItemKind.FORMATTER, tool.name, display_lines, content)
 
 
@@ -249,7 +249,7 @@ def _list_access(tool: ToolConfig) -> list[dict[str, Any]] | None:
     return None if tool.access is None else [rule._asdict() for rule in tool.access]
 
 
-def _access_lines(tool: ToolConfig) -> list[tuple[str, str]]:
+def _list_access_lines(tool: ToolConfig) -> list[tuple[str, str]]:
     """Return a line for each access rule: what it grants and refuses below its path."""
     lines = []
     for rule in tool.access or ():
@@ -260,7 +260,7 @@ def _access_lines(tool: ToolConfig) -> list[tuple[str, str]]:
     return lines
 
 
-def _parameter_lines(schema: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def _list_parameter_lines(schema: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return a line for each parameter: its schema as JSON, defaults included."""
     required_names = schema.get("required", ())
     return tuple(
@@ -272,19 +272,19 @@ def _parameter_lines(schema: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _command_lines(command: ToolCommand) -> tuple[tuple[str, str], ...]:
+def _list_command_lines(command: ToolCommand) -> tuple[tuple[str, str], ...]:
     shell = (("through a shell", "yes: sh -c"),) if command.shell else ()
-    return (("program", command.program), *_argument_lines(command.args), *shell)
+    return (("program", command.program), *_list_argument_lines(command.args), *shell)
 
 
-def _argument_lines(arguments: tuple[str, ...]) -> list[tuple[str, str]]:
+def _list_argument_lines(arguments: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(f"argument {number}", argument) for number, argument in enumerate(arguments, 1)]
 
 
 def _make_server_item(server: McpServer, tools: Sequence[_GatedTool]) -> TrustItem:
     lines = [("address", mask_url(server.url))] if server.url is not None else []
     lines += [("program", server.command)] if server.command is not None else []
-    lines += _argument_lines(server.arguments)
+    lines += _list_argument_lines(server.arguments)
     lines += [("gets environment variable", name) for name in server.variables]
     if server.checksum:
         lines += [(f"{server.checksum_algorithm.title} of the program", server.checksum)]
@@ -309,7 +309,7 @@ def _is_usual(name: str, provider: ProviderConfig) -> bool:
     )
 
 
-def _provider_item(name: str, provider: ProviderConfig) -> TrustItem:
+def _make_provider_item(name: str, provider: ProviderConfig) -> TrustItem:
     info = get_provider_info(name)
     lines = (
         (
@@ -354,7 +354,7 @@ def _get_server_name(tool: ToolConfig) -> str | None:
     return tool.source.server if isinstance(tool.source, Mcp) else None
 
 
-def _remote_name(tool: ToolConfig) -> str | None:
+def _get_remote_name(tool: ToolConfig) -> str | None:
     """Return the server's own name of a tool."""
     return tool.source.tool if isinstance(tool.source, Mcp) else None
 

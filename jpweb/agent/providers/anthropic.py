@@ -78,7 +78,7 @@ class AnthropicAdapter(ProviderAdapter):
         off_settings = _make_off(name)
         return settings | _make_thinking(model, reasoning, settings["max_tokens"], off_settings)
 
-    def refuses_forced_tool(self, endpoint: ModelEndpoint, reasoning: ReasoningSettings) -> bool:
+    def is_forced_tool_refused(self, endpoint: ModelEndpoint, reasoning: ReasoningSettings) -> bool:
         """Tell whether the model thinks, cannot be kept from it, or takes no forced tool at all."""
         name = endpoint.model.name
         model = describe_model(name)

@@ -73,7 +73,9 @@ class OllamaAdapter(ProviderAdapter):
         settings["extra_body"] = body | dict(settings.get("extra_body") or {})
         return settings
 
-    def refuses_forced_tool(self, _endpoint: ModelEndpoint, _reasoning: ReasoningSettings) -> bool:
+    def is_forced_tool_refused(
+        self, _endpoint: ModelEndpoint, _reasoning: ReasoningSettings
+    ) -> bool:
         """Return True: Ollama's API has no choice of a tool."""
         return True
 

@@ -73,7 +73,7 @@ class OpenAIAdapter(ProviderAdapter):
             name: value for name, value in settings.items() if name not in _UNSUPPORTED_SETTINGS
         }
 
-    def takes_reasoning(self, endpoint: ModelEndpoint) -> bool:
+    def can_take_reasoning(self, endpoint: ModelEndpoint) -> bool:
         """Tell whether the model reasons: to another one the library sends it as text in tags."""
         return describe_model(endpoint.model.name).kind is not ReasoningKind.UNSUPPORTED
 

@@ -73,7 +73,7 @@ class OpenRouterAdapter(ProviderAdapter):
             settings["openrouter_reasoning"] = {"exclude": False, "effort": vendor_effort}
         return settings
 
-    def refuses_forced_tool(self, endpoint: ModelEndpoint, reasoning: ReasoningSettings) -> bool:
+    def is_forced_tool_refused(self, endpoint: ModelEndpoint, reasoning: ReasoningSettings) -> bool:
         """Tell whether the routed model reasons, or cannot be kept from it."""
         model = describe_model(endpoint.model.name)
         return choose_effort(reasoning, model) is not None or not model.can_disable

@@ -100,7 +100,7 @@ class ScriptedProvider:
 
     def _make_reply(self, request: ProviderRequest) -> Iterator[ProviderEvent]:
         if request.schema is not None:
-            yield from (StructuredReply(_first_value(request.schema)), ReplyFinished())
+            yield from (StructuredReply(_make_first_value(request.schema)), ReplyFinished())
             return
         message, results = _find_latest_request(request.parts.events)
         steps = list(_list_requested_steps(message))
@@ -170,14 +170,14 @@ def _quote_results(steps: Sequence[_ScriptStep], results: Sequence[ToolCallRespo
     return "\n".join(parts)
 
 
-def _first_value(schema: Mapping[str, Any]) -> Any:
+def _make_first_value(schema: Mapping[str, Any]) -> Any:
     """Return the first value that a JSON schema allows, of the schemas of jpweb's questions."""
     if "enum" in schema:
         return schema["enum"][0]
     match schema.get("type"):
         case "object":
             parts = schema.get("properties", {})
-            return {name: _first_value(part) for name, part in parts.items()}
+            return {name: _make_first_value(part) for name, part in parts.items()}
         case "boolean":
             return True
         case _:

@@ -129,7 +129,7 @@ def _resolve_outcome(
         return outcome
     if outside is not None or builtin is None:
         return make_sourced_question(name, outcome.question, InquirySource.for_tool(name))
-    return make_sourced_question(name, outcome.question, builtin.inquiry_source(name))
+    return make_sourced_question(name, outcome.question, builtin.make_inquiry_source(name))
 
 
 def _get_plain_answers(answers: Mapping[str, Any]) -> dict[str, Any]:

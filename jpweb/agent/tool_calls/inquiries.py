@@ -205,7 +205,7 @@ class InquiryRunner:
         self, call: ToolCallRequest, prompt: QuestionPrompt, config: QuestionConfig
     ) -> ToolAnswer | MissingAnswer:
         """Let a secondary assistant answer (RFD 028; its errors per RFD 082)."""
-        elements = await self.event_writer.recorder.elements()
+        elements = await self.event_writer.recorder.load_elements()
         work = self.backend.inquire(elements, call, prompt.question, config)
         try:
             answer = await run_interruptible(work, self.interrupts)

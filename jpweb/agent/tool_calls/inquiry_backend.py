@@ -91,7 +91,7 @@ class LlmInquiryBackend:
             MAX_REPLY_BYTES if settings.max_response_bytes is None else settings.max_response_bytes
         )
         request = ProviderRequest(
-            Thread(system, copy).into_parts(),
+            Thread(system, copy).build_parts(),
             self.tools,
             tool_choice="none",
             schema=schema,

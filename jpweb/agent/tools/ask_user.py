@@ -81,7 +81,7 @@ class AskUser:
         content = {"answer_type": kind.TAG, "answer": answers[_QUESTION_ID]}
         return Success(json.dumps(content, ensure_ascii=False, separators=(",", ":")))
 
-    def inquiry_source(self, name: str) -> InquirySource:
+    def make_inquiry_source(self, name: str) -> InquirySource:
         """Return the assistant: the question is its own, the tool only carries it."""
         return InquirySource(SourceTag.ASSISTANT)
 
@@ -117,7 +117,7 @@ def _find_problem(arguments: Mapping[str, Any]) -> str | None:
     """Return the problem of the arguments and how to fix it; None where there is none."""
     return (
         _find_text_problem(arguments)
-        or _options_problem(arguments)
+        or _find_options_problem(arguments)
         or _find_default_problem(arguments)
     )
 
@@ -135,10 +135,10 @@ def _find_text_problem(arguments: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _options_problem(arguments: Mapping[str, Any]) -> str | None:
+def _find_options_problem(arguments: Mapping[str, Any]) -> str | None:
     options = arguments.get("options")
     if _read_tag(arguments) != Select.TAG:
-        return None if options is None else _no_options(_read_tag(arguments))
+        return None if options is None else _describe_stray_options(_read_tag(arguments))
     if not isinstance(options, list) or not options:
         return "“options” is required for “select”: give a list of at least one string."
     if not all(isinstance(option, str) and option.strip() for option in options):
@@ -148,7 +148,7 @@ def _options_problem(arguments: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _no_options(tag: str) -> str:
+def _describe_stray_options(tag: str) -> str:
     return f"“options” goes only with “select”. Leave it out, or change “answer_type” from “{tag}”."
 
 

@@ -45,6 +45,6 @@ class DemoVault:
             )
         )
 
-    def inquiry_source(self, name: str) -> InquirySource:
+    def make_inquiry_source(self, name: str) -> InquirySource:
         """Return the tool: the question is its own."""
         return InquirySource.for_tool(name)

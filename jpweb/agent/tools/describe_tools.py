@@ -57,7 +57,7 @@ class DescribeTools:
             )
         return Success("\n---\n\n".join(sections))
 
-    def inquiry_source(self, name: str) -> InquirySource:
+    def make_inquiry_source(self, name: str) -> InquirySource:
         """Return the tool; it never asks."""
         return InquirySource.for_tool(name)
 

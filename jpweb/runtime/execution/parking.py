@@ -26,11 +26,11 @@ async def wait_until_parked(active_run: ActiveRun) -> None:
         await asyncio.Event().wait()
     while True:
         await active_run.idle_tracker.wait_idle()
-        if await _stays_idle(active_run) and await _park_run(active_run):
+        if await _is_idle_after_wait(active_run) and await _park_run(active_run):
             return
 
 
-async def _stays_idle(active_run: ActiveRun) -> bool:
+async def _is_idle_after_wait(active_run: ActiveRun) -> bool:
     """Return whether the run stays idle for ``PARK_AFTER_SECONDS``."""
     with suppress(TimeoutError):
         await asyncio.wait_for(active_run.idle_tracker.wait_busy(), settings.PARK_AFTER_SECONDS)

@@ -120,7 +120,7 @@ class BrowserPrompter:
             "edit": prompt.edit,
             "text": None
             if prompt.formatted_arguments is None
-            else ansi.remove_colours(prompt.formatted_arguments),
+            else ansi.remove_colors(prompt.formatted_arguments),
             "definition": prompt.definition,
         }
         row = await self._ask_approval(ApprovalKind.RUN, prompt, display)

@@ -129,7 +129,7 @@ def _make_headers(endpoint: str) -> dict[str, str]:
     address = urlsplit(endpoint)
     claims = {
         "aud": f"https://{address.netloc}",
-        "exp": int(clock.now_timestamp()) + SIGNATURE_SECONDS,
+        "exp": int(clock.get_timestamp()) + SIGNATURE_SECONDS,
         "sub": _find_contact(),
     }
     # Its strict form takes no contact with a path.

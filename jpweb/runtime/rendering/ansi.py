@@ -23,7 +23,7 @@ _OTHER_SEQUENCES = re.compile(
 )
 #: SGR, and the codes that programs send with it and that hide no text: erase to the end of the
 #: line, select ASCII.
-_COLOUR_CODES = re.compile(r"\x1b(?:\[[0-9;:]{0,64}m|\[0?K|\(B)")
+_COLOR_CODES = re.compile(r"\x1b(?:\[[0-9;:]{0,64}m|\[0?K|\(B)")
 #: Styled spans per text; the text after them is plain.
 MAX_STYLED_PIECES = 20_000
 _ATTRIBUTES = ("bold", "dim", "italic", "underline", "strike", "reverse")
@@ -34,14 +34,14 @@ def is_terminal_output(text: str) -> bool:
     return ("\x1b" in text or "\r" in text) and bool(_TERMINAL_CODE.search(text))
 
 
-def remove_colours(text: str) -> str:
+def remove_colors(text: str) -> str:
     """Return the text without its colour codes; other codes stay, as they can hide text."""
-    return _COLOUR_CODES.sub("", text)
+    return _COLOR_CODES.sub("", text)
 
 
-def has_only_colours(text: str) -> bool:
+def has_only_colors(text: str) -> bool:
     """Return whether colour codes are the only terminal codes in a text."""
-    plain_text = remove_colours(text.replace("\r\n", "\n"))
+    plain_text = remove_colors(text.replace("\r\n", "\n"))
     return "\x1b" not in plain_text and "\r" not in plain_text
 
 
@@ -89,17 +89,17 @@ def _find_css_classes(style: Style) -> str:
     """Return the classes of a style: one of 16 foregrounds, one of 16 backgrounds, attributes."""
     names = [name for name in _ATTRIBUTES if getattr(style, name)]
     names += (
-        [f"fg-{_find_nearest_colour(style.color)}"]
+        [f"fg-{_find_nearest_color(style.color)}"]
         if style.color and not style.color.is_default
         else []
     )
     ground = style.bgcolor
-    names += [f"bg-{_find_nearest_colour(ground)}"] if ground and not ground.is_default else []
+    names += [f"bg-{_find_nearest_color(ground)}"] if ground and not ground.is_default else []
     return " ".join(names)
 
 
-def _find_nearest_colour(colour: Color) -> int:
-    return colour.downgrade(ColorSystem.STANDARD).number or 0
+def _find_nearest_color(color: Color) -> int:
+    return color.downgrade(ColorSystem.STANDARD).number or 0
 
 
 def _make_span(css_classes: str, text: str) -> str:

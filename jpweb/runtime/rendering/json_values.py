@@ -118,15 +118,15 @@ class RenderedFields(NamedTuple):
     is_simplified: bool = False
 
 
-def render_fields(values: Mapping[str, Any], max_chars: int, *, colours: bool) -> RenderedFields:
+def render_fields(values: Mapping[str, Any], max_chars: int, *, colors: bool) -> RenderedFields:
     """Return arguments as a list of names and values, up to ``max_chars`` characters in all."""
     language_name = _find_language(values)
-    highlight_name = language_name if colours else ""
-    is_simplified = bool(language_name) and not colours
+    highlight_name = language_name if colors else ""
+    is_simplified = bool(language_name) and not colors
     field_list: list[str] = []
     remaining_chars = max_chars
     for name, value in values.items():
-        if remaining_chars <= 0 or (not colours and len(field_list) == MAX_EXCERPT_FIELDS):
+        if remaining_chars <= 0 or (not colors and len(field_list) == MAX_EXCERPT_FIELDS):
             return RenderedFields(_render_list(field_list), is_cut=True)
         full_text = value if isinstance(value, str) else format_json(value)
         excerpt = full_text[:remaining_chars]
@@ -151,7 +151,7 @@ def _render_field(name: str, excerpt: str, value: Any, language_name: str) -> st
     is_text = isinstance(value, str)
     visible_text = reveal_invisible(excerpt)
     if "\n" not in visible_text and len(visible_text) <= _MAX_INLINE_CHARS:
-        is_json = not is_text or _looks_like_json(visible_text)
+        is_json = not is_text or _is_json_scalar(visible_text)
         inner_html = (
             highlight_json(visible_text if not is_text else format_json(visible_text))
             if is_json
@@ -171,7 +171,7 @@ def _render_field(name: str, excerpt: str, value: Any, language_name: str) -> st
 
 
 def _render_text(excerpt: str, language_name: str) -> SafeString:
-    if ansi.is_terminal_output(excerpt) and ansi.has_only_colours(excerpt):
+    if ansi.is_terminal_output(excerpt) and ansi.has_only_colors(excerpt):
         return ansi.render_terminal(excerpt)
     visible_text = reveal_invisible(excerpt)
     return syntax_highlighting.highlight_code(
@@ -179,7 +179,7 @@ def _render_text(excerpt: str, language_name: str) -> SafeString:
     )
 
 
-def _looks_like_json(excerpt: str) -> bool:
+def _is_json_scalar(excerpt: str) -> bool:
     """Return whether a text reads as a number, a literal or nothing."""
     return not excerpt.strip() or bool(re.fullmatch(r"-?\d[\d.eE+-]*|true|false|null", excerpt))
 

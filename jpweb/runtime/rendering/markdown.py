@@ -87,7 +87,7 @@ def render_markdown(
     return SafeString("".join(_highlight_blocks(_UNSAFE_LINK.sub("<a", safe_html), max_chars)))
 
 
-def document_html(markdown: str, find_address: Callable[[str], str]) -> SafeString:
+def render_document(markdown: str, find_address: Callable[[str], str]) -> SafeString:
     """Return the HTML of a page of our own documentation, with pictures and linked headings.
 
     ``find_address`` returns the address of another file of the documentation.

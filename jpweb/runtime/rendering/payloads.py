@@ -96,7 +96,7 @@ class Payload:
         if is_cut and max_chars == MAX_FOLDED_CHARS:
             max_chars = EXCERPT_CHARS
         if self.style == "fields":
-            rendering = json_values.render_fields(self.value, max_chars, colours=False)
+            rendering = json_values.render_fields(self.value, max_chars, colors=False)
             return RenderedPart(
                 rendering.html,
                 rendering.is_cut or is_cut,
@@ -114,7 +114,7 @@ class Payload:
     def render_part(self, number: int) -> RenderedPart | None:
         """Return a part of the payload, counted from 1; None where there is none."""
         if self.style == "fields" and number == 1:
-            rendering = json_values.render_fields(self.value, PART_CHARS, colours=True)
+            rendering = json_values.render_fields(self.value, PART_CHARS, colors=True)
             if not rendering.is_cut:
                 return RenderedPart(rendering.html, has_more=False)
         parts = list(self._split_parts(self._full_text, PART_CHARS))
@@ -202,7 +202,7 @@ def find_formatted_payload(event: ConversationEvent) -> Payload | None:
     if not isinstance(encoded_text, str) or not encoded_text:
         return None
     text = base64_fields.decode_text(encoded_text)
-    style: DisplayStyle = "terminal" if ansi.has_only_colours(text) else "plain"
+    style: DisplayStyle = "terminal" if ansi.has_only_colors(text) else "plain"
     return Payload("formatted", "Formatted arguments", text, style)
 
 

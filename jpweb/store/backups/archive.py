@@ -81,7 +81,7 @@ class ArchiveReader:
         """Read the manifest. Raises InvalidBackup."""
         self._archive = archive
         self._name = name
-        with self._reporting_damage():
+        with self._report_damage():
             try:
                 text = archive.read(_MANIFEST)
             except KeyError:
@@ -99,7 +99,7 @@ class ArchiveReader:
         """Raise InvalidBackup where a table's hash differs from the manifest's."""
         for table in self.manifest.tables:
             digest = hashlib.sha256()
-            with self._reporting_damage():
+            with self._report_damage():
                 for line in self._read_lines(table):
                     digest.update(line)
             if digest.hexdigest() != table.sha256:
@@ -109,7 +109,7 @@ class ArchiveReader:
 
     def read_rows(self, table: BackupTable) -> Iterator[list[Any]]:
         """Yield the rows of a table. Raises InvalidBackup."""
-        with self._reporting_damage():
+        with self._report_damage():
             for line in self._read_lines(table):
                 row = _ROW_DECODER.decode(line)
                 if len(row) != len(table.columns):
@@ -125,7 +125,7 @@ class ArchiveReader:
             yield from member
 
     @contextmanager
-    def _reporting_damage(self) -> Iterator[None]:
+    def _report_damage(self) -> Iterator[None]:
         """Raise InvalidBackup for damage of the zip or of a line."""
         try:
             yield

@@ -142,7 +142,7 @@ def _upgrade_archive(archive: ArchiveReader) -> Iterator[ArchiveReader]:
     for leftover in settings.DATA_DIR.glob(f"{_SCRATCH_PREFIX}*"):  # of a restore that was killed
         shutil.rmtree(leftover)
     with tempfile.TemporaryDirectory(prefix=_SCRATCH_PREFIX, dir=settings.DATA_DIR) as folder:
-        with _scratch_database(Path(folder) / "scratch.sqlite3") as scratch:
+        with _open_scratch_database(Path(folder) / "scratch.sqlite3") as scratch:
             migrate_options = {"database": _SCRATCH_ALIAS, "verbosity": 0, "interactive": False}
             call_command("migrate", "store", archive.manifest.migration, **migrate_options)
             with transaction.atomic(using=_SCRATCH_ALIAS):
@@ -157,7 +157,7 @@ def _upgrade_archive(archive: ArchiveReader) -> Iterator[ArchiveReader]:
 
 
 @contextmanager
-def _scratch_database(path: Path) -> Iterator[BaseDatabaseWrapper]:
+def _open_scratch_database(path: Path) -> Iterator[BaseDatabaseWrapper]:
     """Open an empty SQLite database under the alias ``scratch``."""
     database_settings = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(path)}}
     connections.settings[_SCRATCH_ALIAS] = connections.configure_settings(database_settings)[

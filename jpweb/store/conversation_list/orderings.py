@@ -36,7 +36,7 @@ def build_ranges(filters: ListFilters) -> list[IndexRange]:
 
 
 @lru_cache(maxsize=2)
-def pinned_range(*, is_archived: bool) -> IndexRange:
+def make_pinned_range(*, is_archived: bool) -> IndexRange:
     """Return the range of pinned conversations, the latest pin first."""
     rows = Conversation.objects.filter(archived__in=[is_archived], pinned_at__isnull=False)
     return IndexRange(rows, "pinned_at", is_descending=True)

@@ -128,7 +128,7 @@ def list_workspace_ids(
     return sorted(
         key
         for key, actual_role in roles.items()
-        if actual_role.includes(role) and workspace_id in (None, key)
+        if actual_role.has_rights_of(role) and workspace_id in (None, key)
     )
 
 
@@ -137,7 +137,7 @@ def list_pinned(
 ) -> list[int]:
     """Return the keys of the conversations with the latest pins."""
     page_range = find_nearest(
-        [orderings.pinned_range(is_archived=is_archived)],
+        [orderings.make_pinned_range(is_archived=is_archived)],
         workspace_ids,
         None,
         limit,

@@ -55,7 +55,7 @@ def now() -> datetime:
     return _offset.origin + timedelta(seconds=read_boot_clock())
 
 
-def now_timestamp() -> float:
+def get_timestamp() -> float:
     """Return the time by the database's clock, in seconds since the epoch."""
     return (now() - _EPOCH).total_seconds()
 

@@ -52,7 +52,7 @@ class CurrentTurn:
 
         Returns whether a turn begins.
         """
-        begins_turn = self._begins_turn(event)
+        begins_turn = self._is_turn_start(event)
         if begins_turn:
             number = self._turn.number + 1 if self._turn else 0
             turn = Turn(conversation=self._conversation, number=number, position=entry.position)
@@ -74,7 +74,7 @@ class CurrentTurn:
         if calls:
             position, call = calls[-1]
             return position, call.name
-        running_calls = self._running_calls()
+        running_calls = self._list_running_calls()
         events = [
             ((position, 0), ConversationEvent("", call, {})) for position, call in running_calls
         ]
@@ -111,11 +111,11 @@ class CurrentTurn:
         )
         return [(position, call) for position, call in _parse_calls(rows) if call.id == call_id]
 
-    def _running_calls(self) -> list[tuple[int, ToolCallRequest]]:
+    def _list_running_calls(self) -> list[tuple[int, ToolCallRequest]]:
         """Return the calls of this turn that have no result, in order."""
         return _parse_calls(_running_call_query([self._conversation.pk], [self._start_position]))
 
-    def _begins_turn(self, event: ConversationEvent) -> bool:
+    def _is_turn_start(self, event: ConversationEvent) -> bool:
         if not self._conversation.turns:
             return True
         if not isinstance(event.kind, TurnStart):

@@ -210,7 +210,7 @@ def _describe_question(row: Inquiry) -> dict[str, Any]:
         "channel": row.channel,
         "asked_at": format_time(row.asked_at),
         "settled_at": format_time(row.settled_at),
-        "waited_seconds": inquiries.waiting_seconds(row),
+        "waited_seconds": inquiries.get_waiting_seconds(row),
     }
 
 

@@ -26,10 +26,10 @@ def escape_cell(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if text[:1].isascii() and text[:1].isalnum():
         return text
-    return f"'{text}" if text.startswith(RISKY_CONTROLS) or _begins_formula(text) else text
+    return f"'{text}" if text.startswith(RISKY_CONTROLS) or _is_formula(text) else text
 
 
-def _begins_formula(text: str) -> bool:
+def _is_formula(text: str) -> bool:
     """Tell whether the first character that a spreadsheet keeps is one of ``RISKY_SIGNS``.
 
     It may drop spaces, controls, a byte order mark and other zero-width characters.

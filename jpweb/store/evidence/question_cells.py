@@ -33,7 +33,7 @@ def make_values(
     row: ReviewedInquiry, receipt_count: ReceiptCounts, link: str = ""
 ) -> dict[str, object]:
     """Return the values of a row, in the order of ``COLUMNS``."""
-    waited_seconds = inquiries.waiting_seconds(row)
+    waited_seconds = inquiries.get_waiting_seconds(row)
     return {
         "asked_at": row.asked_at.isoformat(),
         "workspace": row.workspace_name,

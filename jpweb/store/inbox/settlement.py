@@ -76,13 +76,13 @@ def insert_open_row(
         note="",
         channel="",
         asked_at=from_stream.get_time(event),
-        expires_at=_expires_at(workspace_id, event),
+        expires_at=_compute_expiry(workspace_id, event),
         asker=db_text.clean_text(asker_name)[:200],
         waiter="",
         seal_key="",
         **from_stream.make_question_columns(request),
     )
-    row.same_question_key = _same_question_key(row, workspace_id)
+    row.same_question_key = _make_same_question_key(row, workspace_id)
     compiled_write.insert_row(row)
     return row
 
@@ -198,7 +198,7 @@ def _get_newest(conversation_id: int, inquiry_id: str) -> Inquiry:
     return newest_row
 
 
-def _same_question_key(row: Inquiry, workspace_id: int) -> str:
+def _make_same_question_key(row: Inquiry, workspace_id: int) -> str:
     """Return a key that equal questions of one asker share; empty for a secret."""
     if row.answer_type == Secret.TAG:
         return ""
@@ -206,7 +206,7 @@ def _same_question_key(row: Inquiry, workspace_id: int) -> str:
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:40]
 
 
-def _expires_at(workspace_id: int, event: ConversationEvent) -> datetime | None:
+def _compute_expiry(workspace_id: int, event: ConversationEvent) -> datetime | None:
     seconds = event.note.get("expires_after")
     if seconds is None:
         ((seconds,),) = _expires_after_query([workspace_id])

@@ -110,7 +110,7 @@ def list_snoozed(person_id: int, **scope: int) -> list[SnoozedRow]:
         rows = _conversation_query([person_id], [scope["conversation_id"]])
     else:
         conditions = {f"inquiry__{name}": value for name, value in scope.items()}
-        rows = list(_in_order(_list_current([person_id]).filter(**conditions)))
+        rows = list(_order_snoozes(_list_current([person_id]).filter(**conditions)))
     return [SnoozedRow(row.inquiry, row.until) for row in rows]
 
 
@@ -195,13 +195,13 @@ def _make_flag(condition: Q) -> Case:
     return Case(When(condition, then=True), default=False, output_field=BooleanField())
 
 
-def _in_order(snoozes: QuerySet[QuestionSnooze]) -> QuerySet[QuestionSnooze]:
+def _order_snoozes(snoozes: QuerySet[QuestionSnooze]) -> QuerySet[QuestionSnooze]:
     return snoozes.select_related("inquiry__conversation").order_by("until", "inquiry_id")
 
 
 #: The ORM takes 0.6 to 4.2 ms longer for each of these; the longest runs every two seconds.
 _conversation_query = CompiledQuery(
-    lambda person_ids, conversation_ids: _in_order(
+    lambda person_ids, conversation_ids: _order_snoozes(
         _list_current(person_ids).filter(inquiry__conversation_id__in=conversation_ids)
     )
 )

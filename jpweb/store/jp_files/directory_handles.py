@@ -82,7 +82,7 @@ class Directory:
 
     def open_subdirectory(self, name: str) -> Self:
         """Open a directory inside. Raises EntryRefused for a link, OSError."""
-        with self._checking_name(name):
+        with self._check_entry_name(name):
             try:
                 descriptor = os.open(name, _SEARCH_FLAGS, dir_fd=self._descriptor)
             except OSError as error:
@@ -92,7 +92,7 @@ class Directory:
     def list_entries(self, limit: int = MAX_ENTRIES) -> list[os.DirEntry[str]]:
         """Return the entries by name. Raises TooManyEntries, OSError."""
         entries: list[os.DirEntry[str]] = []
-        with self._checking_name(""):
+        with self._check_entry_name(""):
             descriptor = os.open(".", _LIST_FLAGS, dir_fd=self._descriptor)
             try:
                 with os.scandir(descriptor) as iterator:
@@ -108,7 +108,7 @@ class Directory:
 
     def stat(self, name: str) -> os.stat_result | None:
         """Return the status of an entry itself, a link as a link; None where there is none."""
-        with self._checking_name(name):
+        with self._check_entry_name(name):
             try:
                 return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
             except (FileNotFoundError, NotADirectoryError):
@@ -116,13 +116,13 @@ class Directory:
 
     def read_link(self, name: str) -> str | None:
         """Return the target of a link, without following it; None where no link is."""
-        with self._checking_name(name):
+        with self._check_entry_name(name):
             return os.readlink(name, dir_fd=self._descriptor) if self._is_link(name) else None
 
     def read_file(self, name: str, limit: int) -> bytes:
         """Return the bytes of a regular file, up to ``limit``. Raises EntryRefused, OSError."""
         descriptor = self.open_file(name, os.O_RDONLY)
-        with os.fdopen(descriptor, "rb", buffering=0) as file, self._checking_name(name):
+        with os.fdopen(descriptor, "rb", buffering=0) as file, self._check_entry_name(name):
             size = os.fstat(descriptor).st_size
             data = file.read(size + 1) if size <= limit else None
             while data is not None and len(data) <= limit and (chunk := file.read(MIB)):
@@ -137,7 +137,7 @@ class Directory:
         A new one gets ``mode`` under the installation's umask. A file to be written must have
         no hard link: that might be another's file.
         """
-        with self._checking_name(name):
+        with self._check_entry_name(name):
             existing_status = self.stat(name)
             if existing_status is not None:
                 _require_regular(existing_status)
@@ -169,7 +169,7 @@ class Directory:
 
     def make_directory(self, name: str) -> None:
         """Make a directory where there is no entry of this name."""
-        with self._checking_name(name), suppress(FileExistsError):
+        with self._check_entry_name(name), suppress(FileExistsError):
             os.mkdir(name, dir_fd=self._descriptor)
             descriptor = os.open(name, _LIST_FLAGS, dir_fd=self._descriptor)
             try:
@@ -179,12 +179,12 @@ class Directory:
 
     def rename_entry(self, name: str, target: Directory, new_name: str) -> None:
         """Move an entry to another directory or name, replacing a file there."""
-        with self._checking_name(name), target._checking_name(new_name):
+        with self._check_entry_name(name), target._check_entry_name(new_name):
             os.replace(name, new_name, src_dir_fd=self._descriptor, dst_dir_fd=target._descriptor)
 
     def remove_file(self, name: str) -> None:
         """Unlink a file or link. Raises FileNotFoundError, OSError."""
-        with self._checking_name(name):
+        with self._check_entry_name(name):
             os.unlink(name, dir_fd=self._descriptor)
 
     def remove_tree(self, name: str) -> None:
@@ -199,7 +199,7 @@ class Directory:
         with self.open_subdirectory(name) as subdirectory:
             for entry in subdirectory.list_entries():
                 subdirectory.remove_tree(entry.name)
-        with self._checking_name(name):
+        with self._check_entry_name(name):
             os.rmdir(name, dir_fd=self._descriptor)
 
     def sync_names(self) -> None:
@@ -216,7 +216,7 @@ class Directory:
         return status is not None and stat.S_ISLNK(status.st_mode)
 
     @contextmanager
-    def _checking_name(self, name: str) -> Iterator[None]:
+    def _check_entry_name(self, name: str) -> Iterator[None]:
         """Check an entry's name, and set the full path in errors of the block."""
         path = str(self.path / name)
         if "/" in name or "\0" in name or name in (".", ".."):

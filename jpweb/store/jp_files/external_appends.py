@@ -116,9 +116,9 @@ def append_external(
         reason = "jp changed events that were run here"
         kept_elements: Sequence[Element] | None = None
         journal_elements = journal.read_elements(locked_row.pk)
-        if _keeps_redacted(locked_row, journal_elements, disk_elements):
+        if _has_redacted_original(locked_row, journal_elements, disk_elements):
             reason = "events were redacted here, and jpweb does not change them in the file"
-        elif _are_equal(journal_elements, disk_elements):
+        elif _is_equal_start(journal_elements, disk_elements):
             kept_elements = journal_elements
         elif not is_running:
             kept_elements = _find_rewritten(
@@ -182,7 +182,7 @@ def _find_unfinished(conversation_id: int) -> Run | None:
     return runs.first()
 
 
-def _keeps_redacted(
+def _has_redacted_original(
     conversation: Conversation, journal_elements: Sequence[Element], disk_elements: list[Element]
 ) -> bool:
     """Tell whether the file has another event where one was redacted; anchors leave out notes."""
@@ -205,7 +205,7 @@ def _read_elements(disk_conversation: DiskConversation) -> list[Element]:
     return [wire.read_element(text) for text in wire.split_array(data)]
 
 
-def _are_equal(journal_elements: Sequence[Element], disk_elements: Sequence[Element]) -> bool:
+def _is_equal_start(journal_elements: Sequence[Element], disk_elements: Sequence[Element]) -> bool:
     """Tell whether both are the same up to the end of the shorter one, which has an element.
 
     An older jp drops the outcome of a question without an answer, which stays in the journal.
@@ -256,7 +256,7 @@ def _find_rewritten(
     if all(change.action == "inserted" for change in sanitized_stream.changes):
         candidates.append(sanitized_stream.elements)
     for candidate in candidates:
-        if len(candidate) <= len(disk_elements) and _are_equal(candidate, disk_elements):
+        if len(candidate) <= len(disk_elements) and _is_equal_start(candidate, disk_elements):
             return candidate
     return None
 

@@ -96,7 +96,7 @@ class ConversationLock:
         descriptor, self._descriptor = self._descriptor, -1
         try:
             with suppress(OSError):  # a file that remains is an orphan, and does not block
-                if _names_descriptor(self.path, descriptor):
+                if _is_path_of_descriptor(self.path, descriptor):
                     directory_handles.remove_file(self.path)
                     _await_other_readers(descriptor)
         finally:
@@ -196,7 +196,7 @@ def _await_former_unlink(path: Path, descriptor: int) -> None:
         return
     deadline = time.monotonic() + _SETTLE_SECONDS
     while (
-        _names_descriptor(path, descriptor)
+        _is_path_of_descriptor(path, descriptor)
         and _is_alive(former_pid)
         and time.monotonic() < deadline
     ):
@@ -221,10 +221,10 @@ def _await_other_readers(descriptor: int) -> None:
 
 def _is_current(paths: Sequence[Path], path: Path, descriptor: int) -> bool:
     """Tell whether the file is the one that a new process would open."""
-    return _names_descriptor(path, descriptor) and _choose_path(paths) == path
+    return _is_path_of_descriptor(path, descriptor) and _choose_path(paths) == path
 
 
-def _names_descriptor(path: Path, descriptor: int) -> bool:
+def _is_path_of_descriptor(path: Path, descriptor: int) -> bool:
     held_status = os.fstat(descriptor)
     path_status = directory_handles.stat_path(path)
     return path_status is not None and os.path.samestat(held_status, path_status)

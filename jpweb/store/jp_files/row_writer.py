@@ -76,7 +76,7 @@ def copy_conversation(
         redacted_texts = redacted_elements.load_texts(workspace_row.pk, disk_conversation.jp_id)
         stream = redacted_elements.replace_texts(stream, redacted_texts)
         parsed_conversation = msgspec.structs.replace(parsed_conversation, stream=stream)
-    if stream is None or _fits_one_batch(stream.stream_rows.entries):
+    if stream is None or _is_single_batch(stream.stream_rows.entries):
         return _copy_at_once(
             workspace_row, disk_conversation, parsed_conversation, redacted_texts, is_new=is_new
         )
@@ -235,7 +235,7 @@ def _iterate_batch_bounds(
         yield start, len(entries)
 
 
-def _fits_one_batch(entries: list[from_stream.EntryColumns]) -> bool:
+def _is_single_batch(entries: list[from_stream.EntryColumns]) -> bool:
     return all(end == len(entries) for _, end in _iterate_batch_bounds(entries, 0))
 
 

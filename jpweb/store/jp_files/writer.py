@@ -239,10 +239,12 @@ def find_folders(parent: Path, jp_id: int) -> list[Path]:
         for entry in entries
         if name_pattern.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
     ]
-    return sorted(folders, key=lambda folder: _changed_at(folder, (EVENTS_NAME,)), reverse=True)
+    return sorted(
+        folders, key=lambda folder: _get_change_time(folder, (EVENTS_NAME,)), reverse=True
+    )
 
 
-def _changed_at(folder: Path, names: Sequence[str]) -> int:
+def _get_change_time(folder: Path, names: Sequence[str]) -> int:
     with suppress(FileNotFoundError), Directory.open_at(folder) as directory_handle:
         return max(
             status.st_mtime_ns if (status := directory_handle.stat(name)) else 0 for name in names
@@ -255,7 +257,7 @@ def _find_newest_folder(
 ) -> Path | None:
     """Return the folder whose copy JP reads: the newest, of equals the silo's (section 3)."""
     copies = [folders[0] for folders in folders_by_parent if folders]
-    return max(copies, key=lambda folder: _changed_at(folder, names), default=None)
+    return max(copies, key=lambda folder: _get_change_time(folder, names), default=None)
 
 
 def _require_unchanged(

@@ -35,7 +35,7 @@ def choose_title(conversation: Conversation, file_title: str) -> str:
     if len(kept_parts) == 1:
         return file_title
     kept_parts = [text for part in kept_parts for text in _MASK.split(part)]
-    is_same = _fits_between(kept_parts, file_title, is_cut=is_cut)
+    is_same = _can_fit_between(kept_parts, file_title, is_cut=is_cut)
     return conversation.title if is_same else file_title
 
 
@@ -58,7 +58,7 @@ def _split_at_cut_marker(end: str) -> list[str]:
     return [end.removesuffix(start), ""] if start else [end]
 
 
-def _fits_between(kept_parts: Sequence[str], title: str, *, is_cut: bool) -> bool:
+def _can_fit_between(kept_parts: Sequence[str], title: str, *, is_cut: bool) -> bool:
     """Tell whether a title has these parts in their order, with text in place of each marker.
 
     ``is_cut``: what follows the last marker, or that marker itself, is not whole.

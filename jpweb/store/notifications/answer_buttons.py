@@ -39,12 +39,12 @@ def list_buttons(row: Inquiry) -> list[AnswerButton]:
             return [AnswerButton("Yes", "true"), AnswerButton("No", "false")]
         case Select(options=options) if len(options) <= MAX_BUTTONS:
             labels = [option.label for option in options]
-            if all(_fits_button(label) for label in labels) and len(set(labels)) == len(labels):
+            if all(_can_fit_button(label) for label in labels) and len(set(labels)) == len(labels):
                 return [AnswerButton(label, label) for label in labels]
     return []
 
 
-def _fits_button(label: str) -> bool:
+def _can_fit_button(label: str) -> bool:
     return 0 < len(label.strip()) <= MAX_LABEL_CHARS and label.isprintable()
 
 

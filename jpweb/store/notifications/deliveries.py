@@ -120,7 +120,9 @@ def list_due(limit: int) -> list[DueNotification]:
     waiting_rows.sort(key=lambda pair: _get_start(pair[0]))
     receivers: dict[tuple[Channel, int], Any] = {}
     for channel in {channel for _, channel in waiting_rows}:
-        keys = {_receiver_id(row) for row, row_channel in waiting_rows if row_channel is channel}
+        keys = {
+            _get_receiver_id(row) for row, row_channel in waiting_rows if row_channel is channel
+        }
         usable_receivers = channel.list_usable().select_related("person").in_bulk(keys)
         receivers |= {(channel, key): receiver for key, receiver in usable_receivers.items()}
     return _pick_due(waiting_rows, receivers, limit)
@@ -139,7 +141,7 @@ def _pick_due(
     counts: dict[tuple[Channel, int], int] = dict.fromkeys(receivers, 0)
     due_notifications: list[DueNotification] = []
     for row, channel in waiting_rows:
-        key = channel, _receiver_id(row)
+        key = channel, _get_receiver_id(row)
         has_room = counts.get(key, MAX_PER_DESTINATION) < MAX_PER_DESTINATION
         if has_room and len(due_notifications) < limit:
             counts[key] += 1
@@ -375,6 +377,6 @@ def _is_still_due(due_notification: DueNotification) -> bool:
     return due_rows.exists()
 
 
-def _receiver_id(row: WaitingRow) -> int:
+def _get_receiver_id(row: WaitingRow) -> int:
     key: int = row.receiver_key  # type: ignore[union-attr]  # annotated by _join_receivers
     return key

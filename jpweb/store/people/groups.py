@@ -58,14 +58,14 @@ class GroupSummary(NamedTuple):
 def list_managed(owner_id: int) -> list[GroupSummary]:
     """Return the groups that an owner may change, by name; three queries."""
     rows = _filter_managed(owner_id).prefetch_related("members__person", "roles__workspace")
-    return [_summarise(group) for group in rows.order_by("name", "pk")]
+    return [_summarize_group(group) for group in rows.order_by("name", "pk")]
 
 
 def get_managed(group_id: int, owner_id: int) -> GroupSummary | None:
     """Return a group that an owner may change; None for any other."""
     rows = _filter_managed(owner_id).prefetch_related("members__person", "roles__workspace")
     group = rows.filter(pk=group_id).first()
-    return _summarise(group) if group else None
+    return _summarize_group(group) if group else None
 
 
 def list_roles(workspace_id: int) -> QuerySet[GroupRole]:
@@ -169,7 +169,7 @@ def list_owned_ids(owner_id: int) -> QuerySet[Membership, Any]:
     return owned_memberships.values("workspace_id")
 
 
-def _summarise(group: Group) -> GroupSummary:
+def _summarize_group(group: Group) -> GroupSummary:
     members = sorted(group.members.all(), key=lambda member: member.person.display_name)
     roles = sorted(group.roles.all(), key=lambda role: role.workspace.name)
     return GroupSummary(group, members, roles)

@@ -58,7 +58,7 @@ def find_step(secret: bytes, typed_code: str, last_step: int) -> int | None:
     code = "".join(typed_code.split())
     if not _CODE.fullmatch(code):
         return None
-    current_step = int(clock.now_timestamp()) // STEP_SECONDS
+    current_step = int(clock.get_timestamp()) // STEP_SECONDS
     steps = range(current_step - TOLERATED_STEPS, current_step + TOLERATED_STEPS + 1)
     matches = [step for step in steps if hmac.compare_digest(compute_code(secret, step), code)]
     return next((step for step in matches if step > last_step), None)

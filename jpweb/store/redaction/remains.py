@@ -70,7 +70,7 @@ def _rewrite_tables() -> None:
                 "INSERT INTO store_passage_words(store_passage_words) VALUES('optimize')"
             )
             cursor.execute("VACUUM")
-            _empty_log(cursor)
+            _truncate_log(cursor)
             return
         # VACUUM passes over a table that its role does not own, and only warns of it.
         warnings: list[str] = []
@@ -109,7 +109,7 @@ def _wait_for_older_transactions(cursor: CursorWrapper) -> None:
         sleep(_POLL_SECONDS)
 
 
-def _empty_log(cursor: CursorWrapper) -> None:
+def _truncate_log(cursor: CursorWrapper) -> None:
     """Copy SQLite's write-ahead log (WAL) into the database's file. Raises NotErased.
 
     A reader in another process blocks that, which is no error of SQLite but the result "busy". The

@@ -52,7 +52,7 @@ def build_fts5(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> str:
 
 def build_tsquery(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> str:
     """Return PostgreSQL's ``tsquery``: words and filter terms only, quoted."""
-    return " & ".join([*map(_phrase_lexemes, terms), *map(_match_any_lexeme, groups)])
+    return " & ".join([*map(_build_phrase, terms), *map(_match_any_lexeme, groups)])
 
 
 def _quote_term(term: QueryTerm) -> str:
@@ -66,7 +66,7 @@ def _match_any_tag(group: TermGroup) -> str:
     return f"tags : ({' OR '.join(group[0])})"
 
 
-def _phrase_lexemes(term: QueryTerm) -> str:
+def _build_phrase(term: QueryTerm) -> str:
     if forms := term.forms:
         return "(" + " | ".join(f"'{form}'" for form in sorted(forms)) + ")"
     phrase = " <-> ".join(f"'{word}'" for word in tokenizer.split_words(term.text))

@@ -178,7 +178,7 @@ class Search:
             if bound_value is not None:
                 conditions.append(f"{dialect.key} {sign} %s")
                 params.append(bound_value)
-        for term in filter(_needs_comparison, self.query.terms if terms is None else terms):
+        for term in filter(_is_comparison_needed, self.query.terms if terms is None else terms):
             conditions.append(("NOT " if term.is_negated else "") + dialect.body_match)
             params.append(cjk.make_pattern(term.text))
         return " AND ".join(conditions), params
@@ -186,7 +186,7 @@ class Search:
 
 def make_search(person_id: int, query: SearchQuery) -> Search:
     """Return a person's search; it queries the index when its methods are called."""
-    workspace_ids, are_all = _readable_workspaces(person_id)
+    workspace_ids, are_all = _list_readable_workspaces(person_id)
     problems = list(query.problems)
     groups = _build_groups(query, person_id, problems)
     has_positive = any(not term.is_negated for term in query.terms) or any(
@@ -195,7 +195,9 @@ def make_search(person_id: int, query: SearchQuery) -> Search:
     if not workspace_ids or not query.has_criteria:
         return Search(person_id, query, tuple(problems), "")
     if not are_all or not has_positive:
-        groups.append((tuple(filter_terms.workspace_term(key) for key in workspace_ids), False))
+        groups.append(
+            (tuple(filter_terms.make_workspace_term(key) for key in workspace_ids), False)
+        )
     match = _build_expression(query.terms, groups)
     return Search(person_id, query, tuple(problems), match, tuple(groups))
 
@@ -224,13 +226,13 @@ def _filter_terms(query_filter: QueryFilter, person_id: int) -> list[str]:
             name = query_filter.value.casefold()
             workspaces = Workspace.objects.filter(memberships__person_id=person_id)
             return [
-                filter_terms.workspace_term(key)
+                filter_terms.make_workspace_term(key)
                 for key, workspace_name in workspaces.values_list("pk", "name")
                 if workspace_name.casefold() == name
             ]
         case "kind":
             return [
-                filter_terms.category_term(category)
+                filter_terms.make_category_term(category)
                 for category in query_parser.CATEGORIES_BY_KIND[query_filter.value]
             ]
         case "outcome":
@@ -239,7 +241,7 @@ def _filter_terms(query_filter: QueryFilter, person_id: int) -> list[str]:
             return [filter_terms.make_value_term(name, query_filter.value)]
 
 
-def _readable_workspaces(person_id: int) -> tuple[list[int], bool]:
+def _list_readable_workspaces(person_id: int) -> tuple[list[int], bool]:
     """Return the workspaces of a person, and whether there are no others."""
     statement = (
         "SELECT workspace_id, (SELECT count(*) FROM store_workspace)"
@@ -259,7 +261,7 @@ def _build_expression(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -
     pairs = [
         ((tag,), term.is_negated)
         for term in terms
-        if _is_cjk(term) and not (term.is_negated and _needs_comparison(term))
+        if _is_cjk(term) and not (term.is_negated and _is_comparison_needed(term))
         for tag in cjk.list_query_terms(term.text)
     ]
     words = [term for term in terms if not _is_cjk(term)]
@@ -271,7 +273,7 @@ def _is_cjk(term: QueryTerm) -> bool:
     return cjk.has_cjk(term.text)
 
 
-def _needs_comparison(term: QueryTerm) -> bool:
+def _is_comparison_needed(term: QueryTerm) -> bool:
     """Tell whether rows that have a term's pairs may not have the term itself."""
     return _is_cjk(term) and not cjk.is_indexed(term.text)
 

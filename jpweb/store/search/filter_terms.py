@@ -18,12 +18,12 @@ _SEGMENT_BREAK = re.compile(r"[_\-./:\s]+")
 _TERM_PREFIXES = {"tool": "t", "who": "p", "reason": "r", "label": "l"}
 
 
-def workspace_term(key: int) -> str:
+def make_workspace_term(key: int) -> str:
     """Return the term of all passages of a workspace."""
     return f"w{key}"
 
 
-def category_term(name: str) -> str:
+def make_category_term(name: str) -> str:
     """Return the term of an entry's category."""
     return f"f{name}"
 

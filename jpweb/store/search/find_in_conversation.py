@@ -127,22 +127,22 @@ def _filter_matching(conversation_id: int, search_terms: Sequence[str]) -> Query
     passages = Passage.objects.filter(conversation_id=conversation_id, position__gte=0)
     if not search_terms:
         return passages.none()
-    matching_passages = passages.filter(_holds_term(search_terms[0]))
+    matching_passages = passages.filter(_match_term(search_terms[0]))
     for term in search_terms[1:]:
-        same_event = passages.filter(_holds_term(term), position=OuterRef("position"))
-        matching_passages = matching_passages.filter(_holds_term(term) | Q(Exists(same_event)))
+        same_event = passages.filter(_match_term(term), position=OuterRef("position"))
+        matching_passages = matching_passages.filter(_match_term(term) | Q(Exists(same_event)))
     return matching_passages
 
 
-def _holds_term(term: str) -> Q:
+def _match_term(term: str) -> Q:
     """Return the condition that a body holds the term; databases fold the case of ASCII only."""
     condition = Q()
     for spelling in list_spellings(term):
-        condition |= _holds_spelling(spelling)
+        condition |= _match_spelling(spelling)
     return condition
 
 
-def _holds_spelling(spelling: str) -> Q:
+def _match_spelling(spelling: str) -> Q:
     if connection.vendor != "postgresql":
         return Q(body__icontains=spelling)
     # strpos under collation C takes a third of LIKE's time in a locale other than C, and returns

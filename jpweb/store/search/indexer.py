@@ -66,7 +66,7 @@ def count_pending_for(person_id: int) -> int:
     return len(pending_rows.order_by().values_list("pk", flat=True)[:COUNT_LIMIT])
 
 
-def pending_count() -> int:
+def count_pending() -> int:
     """Return the number of unindexed conversations."""
     return Conversation.objects.filter(needs_indexing=True).count()
 
@@ -109,7 +109,7 @@ def clear_index(conversation_id: int) -> None:
         )
 
 
-def all_conversation_ids() -> Iterator[int]:
+def iterate_conversation_ids() -> Iterator[int]:
     """Yield the keys of all conversations."""
     yield from Conversation.objects.order_by("pk").values_list("pk", flat=True).iterator()
 
@@ -154,13 +154,13 @@ def _begin_indexing(key: int) -> tuple[_IndexingState, passages.ConversationTerm
     if not rows:
         raise _ConversationChanged
     row = rows[0]
-    workspace_term = filter_terms.workspace_term(row.workspace_id)
+    workspace_term = filter_terms.make_workspace_term(row.workspace_id)
     common_terms = passages.ConversationTerms(
         workspace.get_created_at(row.jp_id),
         frozenset({workspace_term, *filter_terms.make_label_terms(row.labels)}),
     )
     title_rows = passage_queries.find_at_positions([key], [Passage.TITLE_POSITION])
-    is_replaced = row.indexed_revision != row.revision or common_terms.terms != _indexed_terms(
+    is_replaced = row.indexed_revision != row.revision or common_terms.terms != _list_indexed_terms(
         title_rows, workspace_term
     )
     title_passage = passages.make_title_passage(row.title, row.labels, common_terms)
@@ -183,14 +183,16 @@ def _reset_progress(row: Conversation) -> None:
         raise _ConversationChanged
 
 
-def _indexed_terms(title_rows: list[passage_queries.StoredRow], workspace_term: str) -> set[str]:
+def _list_indexed_terms(
+    title_rows: list[passage_queries.StoredRow], workspace_term: str
+) -> set[str]:
     """Return the terms that all passages of a conversation have, from its title's passage."""
     if not title_rows:
         return {workspace_term}
     title_terms = title_rows[0][passage_queries.STORED_COLUMNS.index("tags")].split()
     return (
         {*title_terms}
-        - {filter_terms.category_term("title")}
+        - {filter_terms.make_category_term("title")}
         - {term for term in title_terms if cjk.is_term(term)}
     )
 
@@ -219,7 +221,8 @@ def _build_passages(
 ) -> list[passages.PassageDraft]:
     """Return the passages of these entries."""
     context = passages.EntryContext(
-        _tool_names(key, entries), *_get_inquiry_info(key, [entry.position for entry in entries])
+        _find_tool_names(key, entries),
+        *_get_inquiry_info(key, [entry.position for entry in entries]),
     )
     return [
         passage
@@ -228,7 +231,7 @@ def _build_passages(
     ]
 
 
-def _tool_names(key: int, entries: Sequence[passages.SourceEntry]) -> dict[int, str]:
+def _find_tool_names(key: int, entries: Sequence[passages.SourceEntry]) -> dict[int, str]:
     """Return the names of the tools that these entries call, or are results of, by position."""
     elements = {entry.position: entry.element for entry in entries}
     result_item_positions = {

@@ -54,15 +54,15 @@ def find_marks(
     for mark in _AUTOLINK.finditer(text, first_char, last_char):
         ranges += [mark.span(1), mark.span(2)]
     for mark in _LINK.finditer(text, first_char, last_char):
-        if not _overlaps(mark.span(2), spans):
+        if not _is_overlapping(mark.span(2), spans):
             ranges += [mark.span(1), mark.span(2)]
     for mark in _FENCE_LANGUAGE.finditer(text, first_char, last_char):
-        if not _overlaps(mark.span(), spans):
+        if not _is_overlapping(mark.span(), spans):
             ranges.append(mark.span())
     return list(_merge(ranges, begin, end))
 
 
-def _overlaps(mark: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
+def _is_overlapping(mark: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
     return any(start < mark[1] and stop > mark[0] for start, stop in spans)
 
 

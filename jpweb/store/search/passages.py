@@ -111,7 +111,7 @@ def make_title_passage(
     body = db_text.clean_text("\n".join(filter(None, [text, *spellings])))[:MAX_PASSAGE_CHARS]
     if not body:
         return []
-    terms = _join_terms(conversation_terms.terms | {filter_terms.category_term("title")}, body)
+    terms = _join_terms(conversation_terms.terms | {filter_terms.make_category_term("title")}, body)
     return [
         PassageDraft(
             -1, 0, 0, "", "title", conversation_terms.started_at, body, terms, "", "", "", ""
@@ -159,7 +159,7 @@ def _join_terms(terms: frozenset[str] | set[str], body: str) -> str:
 
 def _make_terms(category_name: str, searchable_text: _SearchableText) -> set[str]:
     terms = (
-        {filter_terms.category_term(category_name)}
+        {filter_terms.make_category_term(category_name)}
         | filter_terms.make_tool_terms(searchable_text.tool[:200])
         | filter_terms.make_person_terms(searchable_text.who[:200])
     )

@@ -85,7 +85,7 @@ class _WriteStatement:
 @cache
 def _compile_insert(model: type[Model], vendor: str) -> _WriteStatement:
     (key,) = _find_fields(model, ["id"])
-    fields = [field for field in _model_options(model).concrete_fields if field is not key]
+    fields = [field for field in _get_model_options(model).concrete_fields if field is not key]
     names = ", ".join(map(_quote_column, fields))
     marks = ", ".join(["%s"] * len(fields))
     sql = f"INSERT INTO {_quote_table(model)} ({names}) VALUES ({marks})"  # noqa: S608  own names
@@ -104,32 +104,34 @@ def _compile_update(
 ) -> _WriteStatement:
     changed_fields, condition_fields = _find_fields(model, names), _find_fields(model, where)
     changes = ", ".join(f"{_quote_column(field)} = %s" for field in changed_fields)
-    sql = f"UPDATE {_quote_table(model)} SET {changes} WHERE {_equality_sql(condition_fields)}"  # noqa: S608  own names
+    sql = (
+        f"UPDATE {_quote_table(model)} SET {changes} WHERE {_build_equality_sql(condition_fields)}"  # noqa: S608  own names
+    )
     return _WriteStatement(sql, [*changed_fields, *condition_fields])
 
 
 @cache
 def _compile_delete(model: type[Model], where: tuple[str, ...], _vendor: str) -> _WriteStatement:
     condition_fields = _find_fields(model, where)
-    sql = f"DELETE FROM {_quote_table(model)} WHERE {_equality_sql(condition_fields)}"  # noqa: S608  own names
+    sql = f"DELETE FROM {_quote_table(model)} WHERE {_build_equality_sql(condition_fields)}"  # noqa: S608  own names
     return _WriteStatement(sql, condition_fields)
 
 
 def _find_fields(model: type[Model], names: Iterable[str]) -> list[_Field]:
-    fields_by_name = {field.attname: field for field in _model_options(model).concrete_fields}
+    fields_by_name = {field.attname: field for field in _get_model_options(model).concrete_fields}
     return [fields_by_name[name] for name in names]
 
 
-def _equality_sql(fields: Iterable[_Field]) -> str:
+def _build_equality_sql(fields: Iterable[_Field]) -> str:
     return " AND ".join(f"{_quote_column(field)} = %s" for field in fields)
 
 
-def _model_options(model: type[Model]) -> Options[Any]:
+def _get_model_options(model: type[Model]) -> Options[Any]:
     return model._meta  # noqa: SLF001  Django documents it
 
 
 def _quote_table(model: type[Model]) -> str:
-    return connection.ops.quote_name(_model_options(model).db_table)
+    return connection.ops.quote_name(_get_model_options(model).db_table)
 
 
 def _quote_column(field: _Field) -> str:

@@ -159,7 +159,7 @@ def _find_horizon(
     statements = [
         _compile_statement(
             _select_columns(
-                _range_rows(index_range, cursor, is_descending=is_descending), index_range
+                _query_range(index_range, cursor, is_descending=is_descending), index_range
             )[share - 1 : share]
         )
         for index_range in ranges
@@ -185,7 +185,7 @@ def _find_matching_statement(
 
     Django takes 2 ms to compile it. Equal are ranges of the same queryset: those of first pages.
     """
-    rows = _range_rows(index_range, cursor, is_descending=is_descending)
+    rows = _query_range(index_range, cursor, is_descending=is_descending)
     if index_range.condition is None:
         return _compile_statement(_select_columns(rows, index_range)[:limit])
     hit = Case(When(index_range.condition, then=True), default=False, output_field=BooleanField())
@@ -201,7 +201,7 @@ def _find_matching_statement(
     )
 
 
-def _range_rows(
+def _query_range(
     index_range: IndexRange, cursor: Cursor | None, *, is_descending: bool
 ) -> QuerySet[Any]:
     """Return the rows of one workspace from the cursor on."""

@@ -89,14 +89,14 @@ class ItemLoader:
         """Return the approximate size of an item on a page, in characters; inf if not looked up."""
         if item_position not in self._elements_by_item_position:
             return inf
-        return sum(element.weight for element in self._shown_elements(item_position))
+        return sum(element.weight for element in self._list_shown_elements(item_position))
 
     def load_items(self, item_positions: Sequence[int]) -> LoadedItems:
         """Return items whose elements were looked up, in order; six queries at most."""
         elements = [
             element
             for item_position in item_positions
-            for element in self._shown_elements(item_position)
+            for element in self._list_shown_elements(item_position)
         ]
         if not elements:
             return LoadedItems()
@@ -122,7 +122,7 @@ class ItemLoader:
             items,
             {turn.number: turn for turn in turns},
             unread_counts,
-            questions.ids_by_anchor,
+            questions.get_ids_by_anchor,
             call_decisions.load_decisions(self._conversation_id, calls),
         )
 
@@ -151,7 +151,7 @@ class ItemLoader:
             del elements_by_item_position[rows[-1][0]]  # the limit may have cut it off
         self._elements_by_item_position |= elements_by_item_position
 
-    def _shown_elements(self, item_position: int) -> list[_ElementInfo]:
+    def _list_shown_elements(self, item_position: int) -> list[_ElementInfo]:
         """Return the elements of an item that are read: the first ones and the last one."""
         elements = self._elements_by_item_position.get(item_position, [])
         return (
@@ -207,7 +207,7 @@ def _load_turns(conversation_id: int, first_position: int, last_position: int) -
     return _turns_query([conversation_id], [first_position], [last_position])
 
 
-def _spanned_turns(
+def _query_spanned_turns(
     conversation_ids: list[int], first_positions: list[int], last_positions: list[int]
 ) -> QuerySet[Turn]:
     turns_before_end = Turn.objects.filter(
@@ -221,7 +221,7 @@ def _spanned_turns(
     return turns_before_end.filter(position__gte=first_turn).order_by("position")
 
 
-_turns_query = CompiledQuery(_spanned_turns)
+_turns_query = CompiledQuery(_query_spanned_turns)
 
 
 class _QuestionRow(NamedTuple):
@@ -239,7 +239,7 @@ class _QuestionStates(NamedTuple):
 
     states: dict[int, InquiryState]
     response_positions: frozenset[int]
-    ids_by_anchor: dict[str, int]
+    get_ids_by_anchor: dict[str, int]
 
 
 def _load_question_states(conversation_id: int, positions: Sequence[int]) -> _QuestionStates:

@@ -84,7 +84,9 @@ def load_after(
         ItemLoader(conversation_id, [], later_item_positions), [], later_item_positions
     )
     earlier_item_positions = (
-        _earlier_item_positions(conversation_id, item_position + 1, categories, MAX_PREVIOUS_ITEMS)
+        _find_earlier_item_positions(
+            conversation_id, item_position + 1, categories, MAX_PREVIOUS_ITEMS
+        )
         if item_position >= 0
         else []
     )
@@ -95,7 +97,7 @@ def load_before(
     conversation_id: int, item_position: int | None, categories: CategoryFilter = None
 ) -> Window:
     """Return the items before one, by its position; the last ones where that is None."""
-    earlier_item_positions = _earlier_item_positions(
+    earlier_item_positions = _find_earlier_item_positions(
         conversation_id, item_position, categories, MAX_ITEMS + MAX_PREVIOUS_ITEMS
     )
     loader = ItemLoader(conversation_id, earlier_item_positions[-MAX_ITEMS:], [])
@@ -119,7 +121,7 @@ def load_around(conversation_id: int, position: int, categories: CategoryFilter 
     if item_position is None:
         return Window()
     # Nearly all of a window may be earlier items; further ones set ``has_earlier``.
-    earlier_item_positions = _earlier_item_positions(
+    earlier_item_positions = _find_earlier_item_positions(
         conversation_id, item_position, categories, MAX_ITEMS + MAX_PREVIOUS_ITEMS
     )
     later_item_positions = [
@@ -143,7 +145,7 @@ def list_earlier(
     conversation_id: int, item_position: int, categories: CategoryFilter, limit: int
 ) -> list[int]:
     """Return up to ``limit`` positions of items before one, the nearest, in order."""
-    return _earlier_item_positions(conversation_id, item_position, categories, limit)
+    return _find_earlier_item_positions(conversation_id, item_position, categories, limit)
 
 
 def find_changed_item_positions(conversation_id: int, lengths: int) -> list[int] | None:
@@ -186,12 +188,14 @@ def find_continued_item_positions(conversation_id: int, lengths: int) -> list[in
     return list(older_item_positions.distinct()[:MAX_ITEMS])
 
 
-def get_neighbours(
+def get_neighbors(
     conversation_id: int, item_position: int, categories: CategoryFilter, later_count: int
 ) -> tuple[list[int], list[int]]:
     """Return ``MAX_PREVIOUS_ITEMS`` positions before one, and ``later_count`` after it."""
     return (
-        _earlier_item_positions(conversation_id, item_position, categories, MAX_PREVIOUS_ITEMS),
+        _find_earlier_item_positions(
+            conversation_id, item_position, categories, MAX_PREVIOUS_ITEMS
+        ),
         _find_later_item_positions(conversation_id, item_position, categories, later_count),
     )
 
@@ -248,7 +252,7 @@ def count_by_category(conversation_id: int, categories: Collection[str]) -> dict
     return {row["category"]: row["n"] for row in category_counts}
 
 
-def _earlier_item_positions(
+def _find_earlier_item_positions(
     conversation_id: int, item_position: int | None, categories: CategoryFilter, limit: int
 ) -> list[int]:
     """Return the nearest positions before one, in order; the last ones for None."""

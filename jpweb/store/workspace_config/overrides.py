@@ -72,9 +72,9 @@ def toggle_tools(text: str, tools: Mapping[str, bool]) -> str:
             _toggle_in_document(document, target_values, tool, is_enabled)
         edited_text = tomlkit.dumps(document)
     except (TOMLKitError, TypeError, AttributeError, LookupError, ValueError) as error:
-        raise InvalidConfigFile(_manual_edit_text(tools)) from error
+        raise InvalidConfigFile(_describe_manual_edit(tools)) from error
     if parse_overrides(edited_text) != target_values:
-        raise InvalidConfigFile(_manual_edit_text(tools))
+        raise InvalidConfigFile(_describe_manual_edit(tools))
     return edited_text
 
 
@@ -116,7 +116,7 @@ def _toggle_in_values(values: dict[str, Any], tool: str, is_enabled: bool) -> No
     table["enable"] = {**(enable if isinstance(enable, dict) else {}), "state": is_enabled}
 
 
-def _manual_edit_text(tools: Mapping[str, bool]) -> str:
+def _describe_manual_edit(tools: Mapping[str, bool]) -> str:
     lines = [
         f"conversation.tools.{tool}.enable.state = {str(is_enabled).lower()}"
         for tool, is_enabled in tools.items()

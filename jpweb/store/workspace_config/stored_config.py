@@ -78,7 +78,7 @@ class StoredConfig:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StoredConfig) and self.fingerprint == other.fingerprint
 
-    def until(self, change_count: int) -> StoredConfig:
+    def take_changes(self, change_count: int) -> StoredConfig:
         """Return the configuration after the first changes alone."""
         return StoredConfig(self.base, self.base_digest, self.changes[:change_count], self.problems)
 

@@ -18,13 +18,13 @@ def quote_text(text: str) -> str:
 
 def fence_text(text: str, language: str = "") -> str:
     """Return a text in a fence that is longer than any run of backticks inside."""
-    fence = "`" * max(3, _longest_backticks(text) + 1)
+    fence = "`" * max(3, _measure_backticks(text) + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def make_code_span(text: str) -> str:
     """Return a text as code within a line."""
-    ticks = "`" * (_longest_backticks(text) + 1)
+    ticks = "`" * (_measure_backticks(text) + 1)
     code_text = escape_controls(text)
     pad = " " if code_text[:1] in ("`", " ") or code_text[-1:] in ("`", " ") else ""
     return f"{ticks}{pad}{code_text}{pad}{ticks}" if code_text else "(no name)"
@@ -40,7 +40,7 @@ def escape_controls(text: str) -> str:
     return _CONTROL.sub(_escape_control, text)
 
 
-def _longest_backticks(text: str) -> int:
+def _measure_backticks(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
 
 

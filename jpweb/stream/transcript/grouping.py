@@ -66,7 +66,7 @@ def group_and_match(
         if not _link_calls(elements, turn, item_positions):
             turn_matches[turn.start] = turn_match = match_turn(elements, turn)
             _link_matched(turn_match, turn, item_positions)
-    openings = [TurnOpening(turn.start, _opening_title(elements, turn)) for turn in turn_spans]
+    openings = [TurnOpening(turn.start, _make_opening_title(elements, turn)) for turn in turn_spans]
     return ElementGroups(item_positions, openings), turn_matches
 
 
@@ -130,12 +130,12 @@ def _find_item_position(item_positions: list[int], position: int) -> int:
     return position
 
 
-def _opening_title(elements: Sequence[ElementWithBody], turn: TurnSpan) -> str:
+def _make_opening_title(elements: Sequence[ElementWithBody], turn: TurnSpan) -> str:
     """Return the title of a turn: that of its first request that says anything."""
     for position in range(turn.start, turn.end):
         element = elements[position]
         if type(element.kind) is ChatRequest or element.kind is None:
-            for event in _body_events(element.body):
+            for event in _get_body_events(element.body):
                 if isinstance(event.kind, ChatRequest):
                     title = extract_title(event.kind.content)
                     if title:
@@ -143,7 +143,7 @@ def _opening_title(elements: Sequence[ElementWithBody], turn: TurnSpan) -> str:
     return ""
 
 
-def _body_events(body: ElementBody) -> Sequence[ConversationEvent]:
+def _get_body_events(body: ElementBody) -> Sequence[ConversationEvent]:
     match body:
         case ConversationEvent():
             return (body,)

@@ -52,7 +52,7 @@ def _read_any_shape(raw_text: str) -> Element:
         return Element(raw_text, BrokenEvent("unknown", f"its JSON cannot be read: {error}"))
     tag = value.get("type") if isinstance(value, dict) else None
     tag = tag if isinstance(tag, str) else "unknown"
-    layout = None if tag in KINDS else legacy.recognise_layout(value)
+    layout = None if tag in KINDS else legacy.recognize_layout(value)
     try:
         if can_exceed_depth(raw_text) and not _is_shallow(value):
             check_storable(value)
@@ -99,7 +99,7 @@ def write_element(event: ConversationEvent, *, is_compatible: bool = False) -> E
         _make_compatible(event.kind, value)
     check_storable(value)
     try:
-        for key in _encoded_keys(event.kind) & value.keys():
+        for key in _get_encoded_keys(event.kind) & value.keys():
             value[key] = base64_fields.map_strings(base64_fields.encode_text, value[key])
         json_text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     except UnicodeEncodeError as error:
@@ -133,7 +133,7 @@ def _make_body(tag: str, value: Any) -> ElementBody:
 def _make_event(kind: type[EventKind], value: Fields) -> ConversationEvent:
     stamp = _read_timestamp(kind, value)
     decoded_fields = dict(value)
-    for key in _encoded_keys(kind) & value.keys():
+    for key in _get_encoded_keys(kind) & value.keys():
         decode = base64_fields.decode_content if key == "content" else base64_fields.decode_text
         decoded_fields[key] = base64_fields.map_strings(decode, value[key])
     metadata = _read_metadata(kind, decoded_fields)
@@ -166,7 +166,7 @@ def _read_link(value: Fields, key: str) -> str | None:
     return link if isinstance(link, str) and link else None
 
 
-def _encoded_keys(kind: EventKind | type[EventKind]) -> frozenset[str]:
+def _get_encoded_keys(kind: EventKind | type[EventKind]) -> frozenset[str]:
     return kind.ENCODED | {"metadata"}
 
 

@@ -39,7 +39,7 @@ ASSISTANT_MESSAGE = "assistant_message"
 LEGACY_TAGS = (LEGACY_PAIR, USER_MESSAGE, ASSISTANT_MESSAGE)
 
 
-def recognise_layout(value: Any) -> str | None:
+def recognize_layout(value: Any) -> str | None:
     """Return the legacy tag of an element of no known kind, or None."""
     match value:
         case {"type": str(tag)}:

@@ -65,5 +65,5 @@ def read_partial(raw_text: str) -> PartialElement:
         )
     element = codec.read_element(raw_text)
     return PartialElement(
-        raw_text, element.tag, anchor_ids.content_anchor(element), element.kind, element
+        raw_text, element.tag, anchor_ids.make_content_anchor(element), element.kind, element
     )

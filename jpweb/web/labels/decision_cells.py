@@ -67,7 +67,7 @@ def _describe_approval(approval: Approval) -> dict[str, Any]:
 
 def _describe_conversation(row: Inquiry | Approval) -> dict[str, Any]:
     """Return the workspace, the conversation with its title, the decider, and the wait."""
-    waited_seconds = inquiries.waiting_seconds(row)
+    waited_seconds = inquiries.get_waiting_seconds(row)
     return {
         "workspace": row.conversation.workspace.name,
         "conversation": f"jp-c{row.conversation.jp_id}",

@@ -94,14 +94,14 @@ def begin_code_entry(request: HttpRequest, link_id: int, next_url: str) -> None:
 
     ``next_url`` is the page of this site to open once the person is signed in.
     """
-    entry = {"link": link_id, "next_url": next_url, "began_at": clock.now_timestamp()}
+    entry = {"link": link_id, "next_url": next_url, "began_at": clock.get_timestamp()}
     request.session[_CODE_ENTRY_KEY] = entry
 
 
 def find_code_entry(request: HttpRequest) -> CodeEntry | None:
     """Return the sign-in link for whose code the session waits; None after a while."""
     entry = request.session.get(_CODE_ENTRY_KEY)
-    if entry is None or clock.now_timestamp() - entry["began_at"] > CODE_ENTRY_SECONDS:
+    if entry is None or clock.get_timestamp() - entry["began_at"] > CODE_ENTRY_SECONDS:
         return None
     return CodeEntry(int(entry["link"]), entry.get("next_url") or reverse("home"))
 

@@ -90,7 +90,7 @@ def _make_private(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         response["Referrer-Policy"] = "no-referrer"
     if "Cache-Control" in response:
         return response
-    if "ETag" in response and _honors_clear_site_data(request):
+    if "ETag" in response and _can_clear_site_data(request):
         response["Cache-Control"] = "private, no-cache"
     else:
         response["Cache-Control"] = "private, no-store"
@@ -107,6 +107,6 @@ def _has_ended_session(request: HttpRequest) -> bool:
     return session is not None and has_session_cookie(request) and session.is_empty()
 
 
-def _honors_clear_site_data(request: HttpRequest) -> bool:
+def _can_clear_site_data(request: HttpRequest) -> bool:
     host, _ = split_domain_port(request.get_host())
     return request.is_secure() or host in LOOPBACK_HOSTS

@@ -189,7 +189,7 @@ def _list_places(
     if role is None:
         return [Place()]
     roles = get_roles()
-    workspace_ids = [key for key in sorted(roles) if roles[key].includes(role)]
+    workspace_ids = [key for key in sorted(roles) if roles[key].has_rights_of(role)]
     place = _find_filtered_place(route, params)
     if place is not None:
         return [place if place.workspace_id in workspace_ids else Place()]

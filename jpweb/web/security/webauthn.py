@@ -148,7 +148,7 @@ def _parse_reply(reply: str) -> dict[str, Any]:
 
 
 def _keep_challenge(request: HttpRequest, purpose: str, state: dict[str, Any]) -> None:
-    challenge = state | {"purpose": purpose, "made_at": clock.now_timestamp()}
+    challenge = state | {"purpose": purpose, "made_at": clock.get_timestamp()}
     request.session[_CHALLENGE_KEY] = challenge
 
 
@@ -161,6 +161,6 @@ def _take_challenge(request: HttpRequest, purpose: str) -> dict[str, Any]:
         request.session.save()
     except UpdateError as error:  # the session has ended meanwhile
         raise InvalidReply("session ended") from error
-    if clock.now_timestamp() - state["made_at"] > CHALLENGE_SECONDS:
+    if clock.get_timestamp() - state["made_at"] > CHALLENGE_SECONDS:
         raise InvalidReply("challenge expired")
     return state

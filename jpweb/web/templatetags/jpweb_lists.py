@@ -112,7 +112,7 @@ def _render_inquiry_row(row: InquiryRow, has_workspace: bool, has_filter_link: b
         "inquiry row",
         html_cache.list_fields(inquiry),
         (conversation.title, conversation.workspace.name),
-        (inquiry.decider_name, inquiries.waiting_seconds(inquiry)),
+        (inquiry.decider_name, inquiries.get_waiting_seconds(inquiry)),
         row[1:],
         (has_workspace, has_filter_link),
     )

@@ -84,4 +84,4 @@ def time_after_asking(at: datetime | None, row: Row) -> str:
 @register.filter
 def waited_duration(row: Row) -> str:
     """Return how long a question waited, in words."""
-    return durations.format_duration(inquiries.waiting_seconds(row))
+    return durations.format_duration(inquiries.get_waiting_seconds(row))

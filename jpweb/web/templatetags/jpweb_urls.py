@@ -21,7 +21,7 @@ def question_url(conversation: Conversation, anchor: str) -> str:
     """Return the URL of a question's page; one query for all of a conversation."""
     keys = getattr(conversation, "question_keys", None)
     if keys is None:
-        keys = inquiries.ids_by_anchor(conversation.pk)
+        keys = inquiries.get_ids_by_anchor(conversation.pk)
         conversation.question_keys = keys  # type: ignore[attr-defined]  # a cache on the instance
     return reverse("question", args=[keys[anchor]]) if anchor in keys else ""
 

@@ -127,7 +127,7 @@ def _render_conversation(
 
 
 def _build_export_context(request: Request, conversation: Conversation) -> dict[str, Any]:
-    may_export = access.may(request, conversation.workspace_id, Role.AUDITOR)
+    may_export = access.has_request_role(request, conversation.workspace_id, Role.AUDITOR)
     return {
         "formats": exports.FORMATS,
         "may_export": may_export,

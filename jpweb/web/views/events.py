@@ -63,7 +63,7 @@ def show_event(request: Request, conversation: Conversation, anchor: str) -> Htt
                 "next_number": part_number + 1,
             }
         )
-    may_redact = access.may(request, conversation.workspace_id, Role.AUDITOR)
+    may_redact = access.has_request_role(request, conversation.workspace_id, Role.AUDITOR)
     context = {
         "conversation": conversation,
         "element": event_payloads.element,

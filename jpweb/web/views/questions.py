@@ -55,7 +55,9 @@ def list_questions(request: Request) -> HttpResponse:
     person_id = request.user.pk
     counts = approvals.count_waiting_by_workspace(person_id)
     workspace_id = converters.parse_number(request.GET.get("workspace"))
-    if workspace_id is not None and not access.may(request, workspace_id, Role.RESPONDER):
+    if workspace_id is not None and not access.has_request_role(
+        request, workspace_id, Role.RESPONDER
+    ):
         workspace_id = None
     scope = {} if workspace_id is None else {"workspace_id": workspace_id}
     rows = approvals.list_waiting(person_id, **scope)
@@ -242,11 +244,11 @@ def _render_question(
     is_pending = (
         inquiry.state == inquiries.OPEN_STATE and run is not None and run.state in UNFINISHED_STATES
     )
-    shows_card = is_pending and access.may(request, workspace_id, Role.RESPONDER)
+    shows_card = is_pending and access.has_request_role(request, workspace_id, Role.RESPONDER)
     if shows_card:
         receipt_buffer.note_delivered(person_id, [inquiry.pk])
         claims.attach_claims([inquiry])
-    may_audit = access.may(request, workspace_id, Role.AUDITOR)
+    may_audit = access.has_request_role(request, workspace_id, Role.AUDITOR)
     receipts = _load_receipt_log(inquiry) if may_audit else None
     context: dict[str, Any] = {
         "row": inquiry,

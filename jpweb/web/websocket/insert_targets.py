@@ -59,7 +59,7 @@ def _place_line(
     categories: frozenset[str],
     new_item_positions: set[int],
 ) -> Insertion:
-    previous_item_positions, later_item_positions = windows.get_neighbours(
+    previous_item_positions, later_item_positions = windows.get_neighbors(
         conversation.pk, line.item.first, categories, 1 + len(new_item_positions)
     )
     previous_item_position = previous_item_positions[-1] if previous_item_positions else None

@@ -11,7 +11,12 @@ from jpweb.agent.config import Configuration, Mode
 from jpweb.agent.config.approval_policy import is_opened, remove_gates
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
-from jpweb.agent.config.trust import TrustItem, extract_gates, hidden_fingerprint, list_trust_items
+from jpweb.agent.config.trust import (
+    TrustItem,
+    cut_hidden_fingerprint,
+    extract_gates,
+    list_trust_items,
+)
 from tests.agent.config.making import LOCAL, OWN, make_layers, read_configuration
 
 SERVED = 'source = "mcp.s"\n'
@@ -95,7 +100,7 @@ def test_trust_item_marks_a_change_of_values_not_shown(before: str, after: str):
     )
     assert first.display_text == second.display_text
     assert first.fingerprint != second.fingerprint
-    assert hidden_fingerprint(first.fingerprint) != hidden_fingerprint(second.fingerprint)
+    assert cut_hidden_fingerprint(first.fingerprint) != cut_hidden_fingerprint(second.fingerprint)
     assert "yes" not in repr(second)
     assert "not shown" in second.display_text
 

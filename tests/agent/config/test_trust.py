@@ -5,9 +5,9 @@ import pytest
 from jpweb.agent.config.trust import (
     DiffLine,
     TrustItem,
+    cut_hidden_fingerprint,
     diff_texts,
     extract_key_variables,
-    hidden_fingerprint,
     list_trust_items,
     make_definition,
 )
@@ -165,14 +165,14 @@ def test_trust_shows_no_key_nor_its_hash_but_that_it_changed(toml: str):
     assert before.runs == "address: https://…@x/mcp?…\nheader Authorization: (set, not shown)"
     assert before.display_text == after.display_text
     assert before.fingerprint != after.fingerprint
-    assert hidden_fingerprint(before.fingerprint) != hidden_fingerprint(after.fingerprint)
+    assert cut_hidden_fingerprint(before.fingerprint) != cut_hidden_fingerprint(after.fingerprint)
     evil_item = server(WEB.replace("@x/", "@evil/"))
     assert evil_item.display_text != before.display_text
 
 
 def test_trust_fingerprint_of_hidden_values_ignores_shown_values():
     before, after = server(STDIO), server(STDIO.replace("srv", "other"))
-    assert hidden_fingerprint(before.fingerprint) == hidden_fingerprint(after.fingerprint)
+    assert cut_hidden_fingerprint(before.fingerprint) == cut_hidden_fingerprint(after.fingerprint)
 
 
 @pytest.mark.parametrize(

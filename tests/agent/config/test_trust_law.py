@@ -15,8 +15,8 @@ import pytest
 from jpweb.agent.config import types
 from jpweb.agent.config.trust import (
     TrustItem,
+    cut_hidden_fingerprint,
     diff_texts,
-    hidden_fingerprint,
     list_trust_items,
 )
 from jpweb.agent.config.types import Configuration
@@ -256,7 +256,7 @@ def test_trusted_field_changed_in_a_file_shows_a_difference(name: str):
     for key in before.keys() & after.keys():
         old, new = before[key], after[key]
         if old.fingerprint != new.fingerprint:
-            has_hidden_change = hidden_fingerprint(old.fingerprint) != hidden_fingerprint(
+            has_hidden_change = cut_hidden_fingerprint(old.fingerprint) != cut_hidden_fingerprint(
                 new.fingerprint
             )
             lines = diff_texts(old.display_text, new.display_text, has_hidden_change)

@@ -79,7 +79,7 @@ SPLIT = [SecretAnswer("correct horse")]
     ],
     ids=["two", "several", "backwards", "apart"],
 )
-def test_redacted_secret_split_over_neighbours_is_taken_out(value, expected):
+def test_redacted_secret_split_over_neighbors_is_taken_out(value, expected):
     assert redact_value(SPLIT, value) == expected
 
 

@@ -37,7 +37,7 @@ from jpweb.stream.events import (
 from tests.agent.doubles import CONFIRM, make_asker, other_tasks, wait_forever, wait_until
 from tests.agent.tool_calls.inquiring.bench import (
     CALL,
-    COLOURS,
+    COLORS,
     INTERRUPTED,
     MAIN,
     STREAM,
@@ -110,7 +110,7 @@ async def test_system_prompt_and_tools_are_the_turns_and_no_tool_may_be_called()
 
 
 async def test_the_prompt_names_the_call_and_holds_context_question_and_options():
-    question = Question("colour", "Which colour?", COLOURS, context="Seen: a patch.")
+    question = Question("colour", "Which colour?", COLORS, context="Seen: a patch.")
     bench = BackendBench(make_reply("red"))
     await bench.inquire(question)
     assert bench.request.parts.events[-1].kind.content == (
@@ -138,7 +138,7 @@ async def test_inquiry_prompt_omits_missing_question_parts():
         (Boolean(), {"type": "boolean"}),
         (Text(), {"type": "string"}),
         (Select((Option("a"), Option("b"))), {"type": "string", "enum": ["a", "b"]}),
-        (COLOURS, {"enum": ["red", "blue", 3]}),
+        (COLORS, {"enum": ["red", "blue", 3]}),
     ],
 )
 def test_the_schema_is_an_object_with_an_answer_of_the_questions_type(kind, schema):
@@ -206,7 +206,7 @@ async def test_zero_bytes_inherit_for_all_and_lift_the_limit_of_a_question(
     [
         (Boolean(), [True, False], ["true", 1, None, {}]),
         (Text(), ["", "x"], [True, None, ["x"]]),
-        (COLOURS, ["red", 3], ["RED", "", True, None]),
+        (COLORS, ["red", 3], ["RED", "", True, None]),
     ],
 )
 async def test_an_answer_is_checked_against_type_and_options(kind, good, bad):
@@ -220,13 +220,13 @@ async def test_an_answer_is_checked_against_type_and_options(kind, good, bad):
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=4))
 def test_inquiry_backend_returns_a_valid_answer_or_fails(value):
-    question = Question("q", "?", COLOURS)
+    question = Question("q", "?", COLORS)
     try:
         answer = asyncio.run(BackendBench(make_reply(value)).inquire(question))
     except InquiryFailed:
-        assert not COLOURS.is_valid(value)
+        assert not COLORS.is_valid(value)
     else:
-        assert COLOURS.is_valid(answer)
+        assert COLORS.is_valid(answer)
 
 
 @pytest.mark.parametrize("data", [{}, {"Answer": True}, [True], True, None])

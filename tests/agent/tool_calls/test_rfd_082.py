@@ -116,7 +116,7 @@ async def test_turn_cache_split_keeps_cancelled_and_redacted_out_of_both_maps(qu
     assert isinstance(bench.recorder.outcomes[0], Cancelled | Redacted)
     assert bench.state.remembered_tool_answers == {}
     assert bench.state.remembered_permission_decisions == {}
-    resumed = TurnState.from_elements(await bench.recorder.elements())
+    resumed = TurnState.from_elements(await bench.recorder.load_elements())
     assert resumed.remembered_tool_answers == {}
     assert resumed.remembered_permission_decisions == {}
 

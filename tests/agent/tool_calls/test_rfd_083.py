@@ -178,7 +178,7 @@ async def test_ask_user_definition_is_exposed_to_providers():
 
 
 def test_ask_user_inquiry_source_is_the_assistant():
-    assert AskUser().inquiry_source("ask_user") == InquirySource(SourceTag.ASSISTANT)
+    assert AskUser().make_inquiry_source("ask_user") == InquirySource(SourceTag.ASSISTANT)
 
 
 def test_ask_user_is_on_and_is_switched_by_its_name_alone():

@@ -125,7 +125,7 @@ async def test_an_answer_that_does_not_fit_fails(arguments, answer):
 
 
 def test_ask_user_inquiry_source_is_the_assistant():
-    source = AskUser().inquiry_source("ask_user")
+    source = AskUser().make_inquiry_source("ask_user")
     assert source == InquirySource(SourceTag.ASSISTANT)
     assert source.to_fields() == {"source": "assistant"}
 

@@ -26,4 +26,4 @@ def test_demo_vault_description_states_that_it_is_a_demonstration():
 
 
 def test_demo_vault_inquiry_source_is_the_tool():
-    assert DemoVault().inquiry_source("demo_vault") == InquirySource.for_tool("demo_vault")
+    assert DemoVault().make_inquiry_source("demo_vault") == InquirySource.for_tool("demo_vault")

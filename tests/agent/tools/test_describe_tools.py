@@ -82,4 +82,4 @@ async def test_describe_tools_without_names_fails(arguments: dict[str, Any], mes
 def test_describe_tools_cannot_be_switched_off():
     tool = DescribeTools([])
     assert make_default_config(tool).enable.allow_toggle is AllowToggle.NEVER
-    assert tool.inquiry_source("describe_tools") == InquirySource.for_tool("describe_tools")
+    assert tool.make_inquiry_source("describe_tools") == InquirySource.for_tool("describe_tools")

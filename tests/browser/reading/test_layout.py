@@ -102,7 +102,7 @@ def test_the_tabs_stay_where_they_are_from_view_to_view(visit: Visit):
     assert len(set(places)) == 1, places
 
 
-def test_forced_colours_mark_the_current_tab_and_turn_alone(visit: Visit):
+def test_forced_colors_mark_the_current_tab_and_turn_alone(visit: Visit):
     page = visit.open(visit.find(TOUR))
     page.emulate_media(forced_colors="active")
     for selector, edge in ((".views a", "bottom"), (".outline li[data-turn]", "left")):

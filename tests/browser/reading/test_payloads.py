@@ -103,7 +103,7 @@ def test_show_all_of_a_message_loads_it_in_place_and_takes_the_focus(page: Page)
     expect(content).to_be_focused()
 
 
-def test_code_is_coloured_once_it_is_seen(page: Page):
+def test_code_is_colored_once_it_is_seen(page: Page):
     content = page.locator("article.assistant [data-payload=content]").first
     content.evaluate(SCROLL)
     expect(content.locator(".k").first).to_have_text("def")

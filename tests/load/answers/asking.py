@@ -67,7 +67,7 @@ class AskOnce:
         round_trip.start_time = perf_counter()
         return NeedsInput(Question("go_on", "Go on?", Boolean()))
 
-    def inquiry_source(self, name: str) -> InquirySource:
+    def make_inquiry_source(self, name: str) -> InquirySource:
         return InquirySource.for_tool(name)
 
 

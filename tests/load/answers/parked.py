@@ -156,7 +156,9 @@ def park_run(workspace: Workspace, person: Person) -> int:
     question = outcome.question
     note = {"tool_call_id": _CALL, "tool": AskUser.NAME, "question_id": question.id, "attempt": 1}
     request = InquiryRequest(
-        f"{_CALL}.{question.id}.1", AskUser().inquiry_source(""), question.to_inquiry_question()
+        f"{_CALL}.{question.id}.1",
+        AskUser().make_inquiry_source(""),
+        question.to_inquiry_question(),
     )
     conversation = conversations.create_conversation(workspace, "A talk that waits", person.pk)
     opening_events = make_opening_events(
@@ -214,6 +216,7 @@ def _copying(model: type[Model], key_column: str, source: Conversation) -> tuple
         step = (
             (ids[-1] >> MILLISECOND_BITS) - (ids[0] >> MILLISECOND_BITS) + 1
         ) << MILLISECOND_BITS
+    source_term = filter_terms.make_workspace_term(source.workspace_id)
     new_values = {
         "id": f"id + n * {step}",
         "conversation_id": "conversation_id + n",
@@ -221,7 +224,7 @@ def _copying(model: type[Model], key_column: str, source: Conversation) -> tuple
         "jp_id": "jp_id + n",
         "workspace_id": "home",
         "same_question_key": "substr(same_question_key, 1, 30) || '-' || home",
-        "tags": f"replace(tags, '{filter_terms.workspace_term(source.workspace_id)}', 'w' || home)",
+        "tags": f"replace(tags, '{source_term}', 'w' || home)",
     }
     columns = [str(field.column) for field in model._meta.concrete_fields]
     values = ", ".join(new_values.get(name, name) for name in columns)

@@ -134,7 +134,9 @@ def _fill(chance: random.Random, vocabulary: Sequence[str], total: int, progress
         conversation.pk
         for conversation in Conversation.objects.bulk_create(conversations, batch_size=5000)
     ]
-    rows = _rows(chance, vocabulary, conversation_keys, filter_terms.workspace_term(workspace.pk))
+    rows = _rows(
+        chance, vocabulary, conversation_keys, filter_terms.make_workspace_term(workspace.pk)
+    )
     with connection.cursor() as cursor:
         cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
         triggers = [row for row in cursor.fetchall() if row[0].startswith(Passage.TABLE)]
@@ -170,7 +172,7 @@ def _rows(
                 CATEGORIES[number % len(CATEGORIES)],
             )
             body = " ".join(drawn[nth * WORDS : (nth + 1) * WORDS])
-            terms = f"{filter_terms.category_term(category)} {workspace_terms}"
+            terms = f"{filter_terms.make_category_term(category)} {workspace_terms}"
             position = number % EVENTS
             key = passage_ids.get_first_id_at(at) + position
             anchor = f"e-{number:018x}"

@@ -61,7 +61,7 @@ class Clerk:
             await asyncio.Event().wait()
         return Success("Went on.")
 
-    def inquiry_source(self, name: str) -> InquirySource:
+    def make_inquiry_source(self, name: str) -> InquirySource:
         return InquirySource.for_tool(name)
 
 

@@ -155,7 +155,7 @@ async def test_arguments_that_no_database_takes_reach_the_tool_as_they_are(scene
     assert await wait_for_task(call) == Permitted({"text": "a\0b"})
 
 
-async def test_formatted_arguments_lose_their_colours_and_no_other_code(scene: Scene):
+async def test_formatted_arguments_lose_their_colors_and_no_other_code(scene: Scene):
     text = "\x1b[32m+ bed\x1b[0m \x1b]0;rm\x07"
     prompt = RunPrompt("call_1", "vault", "vault (local)", ARGUMENTS, formatted_arguments=text)
     call, row = await ask_approval(scene, prompt)

@@ -45,7 +45,7 @@ def list_styles(text: str) -> list[tuple[str, str]]:
         ("\x1b[38;5mbroken \x1b[999mcode", []),
     ],
 )
-def test_render_terminal_turns_colours_and_emphasis_into_classes(
+def test_render_terminal_turns_colors_and_emphasis_into_classes(
     text: str, marks: list[tuple[str, str]]
 ):
     assert list_styles(text) == marks
@@ -79,13 +79,13 @@ def test_render_terminal_keeps_all_text(text: str):
 @given(
     st.lists(st.sampled_from(["\x1b[31m", "\x1b[0m", "a<b", "\n", " "]), max_size=40).map("".join)
 )
-def test_colours_change_nothing_of_the_text(text: str):
+def test_colors_change_nothing_of_the_text(text: str):
     assert parse_page(ansi.render_terminal(text)).text == text.replace("\x1b[31m", "").replace(
         "\x1b[0m", ""
     )
 
 
-def test_colours_without_end_stop_being_shown(monkeypatch: pytest.MonkeyPatch):
+def test_colors_without_end_stop_being_shown(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(ansi, "MAX_STYLED_PIECES", 10)
     text = "\x1b[31ma\x1b[32mb" * 50
     assert len(list_styles(text)) <= 10
@@ -96,7 +96,7 @@ def test_colours_without_end_stop_being_shown(monkeypatch: pytest.MonkeyPatch):
     ("text", "is_one"),
     [("\x1b[1mx", True), ("1%\r2%", True), ("a\r\nb\r\n", False), ("a", False), ("\x1b", False)],
 )
-def test_is_terminal_output_detects_colour_codes(text: str, is_one: bool):
+def test_is_terminal_output_detects_color_codes(text: str, is_one: bool):
     assert ansi.is_terminal_output(text) is is_one
 
 
@@ -109,5 +109,5 @@ def test_is_terminal_output_detects_colour_codes(text: str, is_one: bool):
         ("\x1b[2Jwiped", "\x1b[2Jwiped"),
     ],
 )
-def test_remove_colours_keeps_every_other_code(text: str, expected: str):
-    assert ansi.remove_colours(text) == expected
+def test_remove_colors_keeps_every_other_code(text: str, expected: str):
+    assert ansi.remove_colors(text) == expected

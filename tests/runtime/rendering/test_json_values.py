@@ -59,11 +59,11 @@ def test_indent_json_changes_only_whitespace():
 
 
 def fields(
-    arguments: dict[str, Any], max_chars: int = 10_000, *, colours: bool = False
+    arguments: dict[str, Any], max_chars: int = 10_000, *, colors: bool = False
 ) -> list[Tag]:
     return [
         t
-        for t in parse_page(json_values.render_fields(arguments, max_chars, colours=colours).html)
+        for t in parse_page(json_values.render_fields(arguments, max_chars, colors=colors).html)
         if t.tag in ("dt", "dd")
     ]
 
@@ -99,17 +99,17 @@ def test_render_fields_keeps_texts_of_several_lines():
 def test_render_fields_highlights_texts_by_their_format(
     arguments: dict[str, str], mark: tuple[str, str]
 ):
-    page = parse_page(json_values.render_fields(arguments, 1000, colours=True).html)
+    page = parse_page(json_values.render_fields(arguments, 1000, colors=True).html)
     assert mark in [(tag.get("class"), tag.text) for tag in page]
 
 
 def test_arguments_are_cut_and_say_so():
-    excerpt = json_values.render_fields({"a": "x" * 50, "b": "y" * 100, "c": 1}, 100, colours=False)
+    excerpt = json_values.render_fields({"a": "x" * 50, "b": "y" * 100, "c": 1}, 100, colors=False)
     assert excerpt.is_cut
     assert "x" * 50 in excerpt.html
     assert "y" * 49 in excerpt.html
     assert "y" * 51 not in excerpt.html
-    many = json_values.render_fields(dict.fromkeys(map(str, range(1000)), 1), 10_000, colours=False)
+    many = json_values.render_fields(dict.fromkeys(map(str, range(1000)), 1), 10_000, colors=False)
     assert many.is_cut
     assert many.html.count("<dt>") == json_values.MAX_EXCERPT_FIELDS
 

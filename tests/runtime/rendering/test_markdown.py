@@ -68,7 +68,7 @@ def test_document_html_locates_files_and_keeps_other_links():
     text = (
         "# A\n\n## B & c\n\n![p](pictures/p.png) [q](q.md#r) [s](#b--c) [t](https://t.example/u#v)"
     )
-    page = parse_page(markdown.document_html(text, lambda file: f"/at/{file}"))
+    page = parse_page(markdown.render_document(text, lambda file: f"/at/{file}"))
     assert [tag["href"] for tag in page if tag.tag == "a"] == [
         "/at/q.md#doc-r", "#doc-b--c", "https://t.example/u#v"
     ]  # fmt: skip
@@ -78,7 +78,7 @@ def test_document_html_locates_files_and_keeps_other_links():
 
 @pytest.mark.parametrize("text", ATTACKS)
 def test_document_html_shows_raw_html_as_text(text: str):
-    page = parse_page(markdown.document_html(text, lambda file: f"/at/{file}"))
+    page = parse_page(markdown.render_document(text, lambda file: f"/at/{file}"))
     assert {tag.tag for tag in page} & {"script", "style", "iframe", "svg"} == set()
     for tag in page:
         assert not [name for name in tag if name.startswith("on") or name == "style"]

@@ -51,7 +51,7 @@ def test_fences_in_a_plain_text_keep_it_as_it_is(text: str):
     assert parse_page(code_fences.highlight_fences(text)).text == text
 
 
-def test_code_in_the_fences_of_a_plain_text_is_coloured():
+def test_code_in_the_fences_of_a_plain_text_is_colored():
     page = parse_page(code_fences.highlight_fences("Changed:\n```diff\n-a\n+b\n```\n<b>"))
     assert [(t["class"], t.text) for t in page] == [
         ("c", "```diff"),

@@ -168,7 +168,7 @@ def test_new_rows_follow_the_restored_keys(backup: Path):
 def test_restored_conversations_are_found_once_indexed(full_backup: Path):
     passage_count = Passage.objects.count()
     restoration.restore_backup(full_backup, ignore_progress, replace=True)
-    assert (Passage.objects.count(), indexer.pending_count() > 0) == (0, True)
+    assert (Passage.objects.count(), indexer.count_pending() > 0) == (0, True)
     while indexer.index_next() is not None:
         pass
     assert Passage.objects.count() == passage_count
@@ -394,7 +394,7 @@ def test_older_backup_is_migrated_on_the_disk_of_the_data_folder(
     (settings.DATA_DIR / "jpweb-restore-killed").mkdir(parents=True)
     rewrite(backup, change_manifest(migration=schemas.list_migrations()[0]))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
-    monkeypatch.setattr(restoration, "_scratch_database", fail_full)
+    monkeypatch.setattr(restoration, "_open_scratch_database", fail_full)
     with pytest.raises(DatabaseUnavailable, match="cannot be used: database disk full"):
         restoration.restore_backup(backup, ignore_progress, replace=True)
     assert list(settings.DATA_DIR.iterdir()) == []

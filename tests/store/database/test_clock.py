@@ -65,7 +65,7 @@ def test_clock_now_returns_the_database_time(offset: timedelta):
     cursor: Any = Cursor(offset)
     clock.measure_offset(cursor)
     assert get_offset(clock.now()) == offset
-    assert clock.now_timestamp() == pytest.approx(clock.now().timestamp(), abs=1)
+    assert clock.get_timestamp() == pytest.approx(clock.now().timestamp(), abs=1)
 
 
 def test_clock_now_without_a_measurement_returns_the_machine_time():
@@ -143,4 +143,4 @@ def test_database_and_process_agree_to_the_second(db: None):
         else:
             cursor.execute("SELECT strftime('%s', 'now')")
         ((at,),) = cursor.fetchall()
-    assert abs(clock.now_timestamp() - float(at)) < 30
+    assert abs(clock.get_timestamp() - float(at)) < 30

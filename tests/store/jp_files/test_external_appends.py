@@ -296,8 +296,8 @@ def test_attachment_opens_no_folder_of_other_conversations(
 ):
     parent = on_disk(conversation, OURS).parent
     counts = set[int]()
-    for neighbours in (range(3), range(3, 300)):
-        for number in neighbours:
+    for neighbors in (range(3), range(3, 300)):
+        for number in neighbors:
             (parent / f"1700000{number:04}").mkdir()
         counts.add(count_opened_folders(conversation, monkeypatch))
     assert len(counts) == 1

@@ -348,7 +348,7 @@ def test_process_of_another_user_counts_as_alive(monkeypatch):
 
 
 def test_hold_lock_reports_a_path_that_keeps_changing_as_held(silo, project, monkeypatch):
-    monkeypatch.setattr(locks, "_names_descriptor", lambda path, descriptor: False)
+    monkeypatch.setattr(locks, "_is_path_of_descriptor", lambda path, descriptor: False)
     with pytest.raises(LockHeld, match="another program"):
         locks.hold_lock(silo, project, DS).__enter__()
 

@@ -297,7 +297,7 @@ def test_the_index_alone_is_not_believed(
     say(conversation, "word")
     with monkeypatch.context() as patch:
         term = f"w{workspace.pk}"
-        patch.setattr("jpweb.store.search.filter_terms.workspace_term", lambda _key: term)
+        patch.setattr("jpweb.store.search.filter_terms.make_workspace_term", lambda _key: term)
         up_to_date()
     search = engine.make_search(reader.pk, query_parser.parse_query("word"))
     assert (search.list_newest().rows, search.count_hits()) == ([], 0)

@@ -327,15 +327,15 @@ def test_count_pending_for_counts_readable_conversations(workspace: Workspace, r
         indexer.count_pending_for(reader.pk),
         indexer.count_pending_for(making.person("outsider").pk),
     ) == (1, 0)
-    assert indexer.pending_count() == 2
+    assert indexer.count_pending() == 2
     up_to_date()
-    assert (indexer.count_pending_for(reader.pk), indexer.pending_count()) == (0, 0)
+    assert (indexer.count_pending_for(reader.pk), indexer.count_pending()) == (0, 0)
 
 
 def test_clear_index_lets_conversations_be_indexed_again(workspace: Workspace, find: Find):
     journal.append_events(making.conversation(workspace).pk, make_messages("one"))
     (before,) = find("one")
-    for key in indexer.all_conversation_ids():
+    for key in indexer.iterate_conversation_ids():
         indexer.clear_index(key)
     assert list_passages() == []
     assert [hit.key for hit in find("one")] == [before.key]

@@ -143,8 +143,8 @@ def test_allot_ids_of_a_full_instant_uses_the_next():
 
 def test_filter_terms_are_letters_and_digits_for_any_value():
     tags = {
-        filter_terms.workspace_term(7),
-        filter_terms.category_term("call"),
+        filter_terms.make_workspace_term(7),
+        filter_terms.make_category_term("call"),
         filter_terms.make_state_term("open"),
         *filter_terms.make_tool_terms("fs_read-file/x"),
         *filter_terms.make_person_terms("Ada \"Lovelace'"),

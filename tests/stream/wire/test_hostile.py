@@ -50,7 +50,7 @@ def process_file(data: bytes) -> Any:
     assert sanitize_stream(repaired).changes == ()
     find_unfinished_turn(elements)
     assert len(project_turns(repaired)) <= len(repaired)
-    Thread((), repaired).into_parts()
+    Thread((), repaired).build_parts()
     wire.find_incompatibilities(elements, framing)
     return elements
 
@@ -100,7 +100,7 @@ def test_text_that_is_not_unicode():
     assert isinstance(half.body, BrokenEvent)
     by_hand = wire.read_element('"\ud800"')
     assert isinstance(by_hand.body, BrokenEvent)
-    assert anchor_ids.content_anchor(by_hand).startswith("e-")
+    assert anchor_ids.make_content_anchor(by_hand).startswith("e-")
 
 
 def test_a_byte_order_mark_is_passed_over():

@@ -33,7 +33,7 @@ def read_both_ways(text: str) -> PartialElement:
     assert (partial.raw, partial.tag, partial.content_anchor) == (
         text,
         read.tag,
-        anchor_ids.content_anchor(read),
+        anchor_ids.make_content_anchor(read),
     )
     assert type(partial.kind) is type(read.kind)
     if isinstance(read.kind, WHOLE):

@@ -128,7 +128,7 @@ def test_short_payload_is_complete_and_fetches_nothing(make_viewer: Any, kinds: 
     assert not [tag for tag in payload_tags if "hx-get" in tag]
 
 
-def test_code_is_coloured_when_it_comes_into_view(make_viewer: Any):
+def test_code_is_colored_when_it_comes_into_view(make_viewer: Any):
     viewer = make_viewer(TurnStart(), ChatResponse("message", "```python\ndef f(): pass\n```"))
     assert not [t for t in viewer.page() if t.get("class") == "k"]
     payload_tag = payload(viewer.page(), "content")
@@ -136,7 +136,7 @@ def test_code_is_coloured_when_it_comes_into_view(make_viewer: Any):
     assert ("k", "def") in [(t.get("class"), t.text) for t in fragment]
 
 
-def test_code_that_comes_in_colours_takes_no_more_room(make_viewer: Any):
+def test_code_that_comes_in_colors_takes_no_more_room(make_viewer: Any):
     viewer = make_viewer(TurnStart(), ChatResponse("message", "```python\ndef f(): pass\n```"))
     page = viewer.page()
     fragment = parse_page(viewer.client.get(payload(page, "content")["hx-get"], **IN_PLACE))

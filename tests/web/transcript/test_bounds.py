@@ -182,10 +182,10 @@ async def test_page_that_lacks_many_events_does_not_delay_others(
     )
     ada, eve = shared_world.people["responder"], shared_world.people["reader"]
     async with (
-        connect_page(eve, **hello | {"questions": []}) as neighbour,
+        connect_page(eve, **hello | {"questions": []}) as neighbor,
         connect_page(ada) as costly,
     ):
-        await neighbour.receive_all()
+        await neighbor.receive_all()
         await costly.hello(**hello | {"entry_count": 0})
         await asyncio.wait_for(held_round.start_event.wait(), 20)
         event = making.event(ChatResponse("message", "A word"))
@@ -193,7 +193,7 @@ async def test_page_that_lacks_many_events_does_not_delay_others(
             journal.append_events, shared_world.conversation.pk, [event], shared_world.run
         )
         await publisher.publish_conversation_changed(shared_world.conversation.pk)
-        assert "A word" in await neighbour.receive()
+        assert "A word" in await neighbor.receive()
         held_round.let_go()
         html_page = parse_page(await costly.receive_all())
         assert html_page.text.count("A word") == 1
@@ -206,15 +206,15 @@ async def test_page_that_names_many_cards_does_not_delay_others(
     held_round = _HeldRound(monkeypatch, inbox_updates, "find_inbox_updates", arguments=1)
     ada, eve = shared_world.people["responder"], shared_world.people["owner"]
     async with (
-        connect_page(eve, inbox=True, questions=[]) as neighbour,
+        connect_page(eve, inbox=True, questions=[]) as neighbor,
         connect_page(ada) as costly,
     ):
-        await neighbour.receive_all()
+        await neighbor.receive_all()
         await costly.hello(inbox=True, questions=CARDS)
         await asyncio.wait_for(held_round.start_event.wait(), 20)
         new = await run_in_db_thread(making.question, shared_world.run)
         await publisher.publish_questions_changed(shared_world.workspace.pk)
-        assert parse_page(await neighbour.receive()).find_one(id=f"question-{new.pk}")
+        assert parse_page(await neighbor.receive()).find_one(id=f"question-{new.pk}")
         held_round.let_go()
         html = await costly.receive_all()
         assert html.count("no longer available") == len(CARDS)

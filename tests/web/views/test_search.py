@@ -308,7 +308,7 @@ def test_saved_search_of_an_invalid_name_is_refused(world: World, name: str, mes
 
 
 def test_save_search_form_has_the_query_of_the_url(world: World):
-    html_page = look(world, q="pear", kind="question", colour="green")
+    html_page = look(world, q="pear", kind="question", color="green")
     (field,) = [tag for tag in html_page.tags if tag.get("name") == "query"]
     assert field["value"] == "q=pear&kind=question"
     assert [tag for tag in look(world).tags if tag.get("name") == "query"] == []

@@ -47,11 +47,13 @@ class ProviderAdapter(ABC):
     ) -> dict[str, Any]:
         """Return the settings of a request, adapted to the vendor."""
 
-    def refuses_forced_tool(self, _endpoint: ModelEndpoint, _reasoning: ReasoningSettings) -> bool:
+    def is_forced_tool_refused(
+        self, _endpoint: ModelEndpoint, _reasoning: ReasoningSettings
+    ) -> bool:
         """Tell whether the vendor takes no forced tool with this model and reasoning."""
         return False
 
-    def takes_reasoning(self, _endpoint: ModelEndpoint) -> bool:
+    def can_take_reasoning(self, _endpoint: ModelEndpoint) -> bool:
         """Tell whether the model takes reasoning of earlier replies, perhaps of another model."""
         return True
 

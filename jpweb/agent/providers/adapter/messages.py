@@ -44,22 +44,22 @@ def make_messages(
     adapter: ProviderAdapter,
     closing_text: str = "",
     *,
-    takes_reasoning: bool = True,
+    can_take_reasoning: bool = True,
 ) -> list[ModelMessage]:
     """Return the messages: requests and replies in turn, from a request to a request.
 
     ``closing_text`` follows a reply at the end, by default the request to go on from it.
-    ``takes_reasoning`` tells whether the model takes earlier reasoning.
+    ``can_take_reasoning`` tells whether the model takes earlier reasoning.
     """
     system = filter(str.strip, parts.system)
     request_parts: list[ModelRequestPart] = [SystemPromptPart(text) for text in system]
     history: list[ModelMessage] = []
     names: dict[str, str] = {}
-    sent_events = _select_sent(parts.events, adapter, takes_reasoning=takes_reasoning)
+    sent_events = _select_sent(parts.events, adapter, can_take_reasoning=can_take_reasoning)
     for is_reply, group in groupby(sent_events, _is_reply):
         events = list(group)
         if not is_reply:
-            request_parts += _request_parts(events, names)
+            request_parts += _iterate_request_parts(events, names)
             if adapter.ARE_USER_TEXTS_JOINED:
                 request_parts = _join_user_texts(request_parts)
             continue
@@ -77,14 +77,14 @@ def make_messages(
 
 
 def _select_sent(
-    events: Sequence[ConversationEvent], adapter: ProviderAdapter, *, takes_reasoning: bool
+    events: Sequence[ConversationEvent], adapter: ProviderAdapter, *, can_take_reasoning: bool
 ) -> list[ConversationEvent]:
     """Return the events without the reasoning that is not sent: all, or that of earlier turns."""
-    if takes_reasoning and not adapter.IS_LOOP_REASONING_SENT:
+    if can_take_reasoning and not adapter.IS_LOOP_REASONING_SENT:
         return list(events)
     requests = [index for index, event in enumerate(events) if isinstance(event.kind, ChatRequest)]
     begin = requests[-1] if requests else 0
-    begin = begin if takes_reasoning else len(events)
+    begin = begin if can_take_reasoning else len(events)
     return [
         event
         for index, event in enumerate(events)
@@ -97,7 +97,7 @@ def _is_reply(event: ConversationEvent) -> bool:
     return isinstance(event.kind, ChatResponse | ToolCallRequest)
 
 
-def _request_parts(
+def _iterate_request_parts(
     events: Iterable[ConversationEvent], names: dict[str, str]
 ) -> Iterator[ModelRequestPart]:
     """Yield the parts of a request. A tool's name is that of the latest call of this id."""

@@ -70,7 +70,7 @@ async def converse(
                     request.parts,
                     adapter,
                     closing_text,
-                    takes_reasoning=adapter.takes_reasoning(endpoint),
+                    can_take_reasoning=adapter.can_take_reasoning(endpoint),
                 ),
                 model_settings=settings,
                 model_request_parameters=_request_parameters(request, model, output_name),
@@ -108,7 +108,7 @@ def _adapt_choice(
     reasoning: ReasoningSettings,
 ) -> ProviderRequest:
     """Return the request with its forced tool as the vendor takes it."""
-    if adapter.refuses_forced_tool(endpoint, reasoning):
+    if adapter.is_forced_tool_refused(endpoint, reasoning):
         return soften_choice(request, is_nudge_first=adapter.IS_NUDGE_FIRST)
     return offer_alone(request) if adapter.IS_FORCED_TOOL_ALONE else request
 

@@ -18,7 +18,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _are_texts(value: object) -> bool:
+def _is_text_list(value: object) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)
 
 
@@ -32,7 +32,7 @@ _PARAMETERS: Mapping[str, tuple[str, Callable[[object], bool], str]] = {
     "temperature": ("temperature", _is_number, "a number"),
     "top_p": ("top_p", _is_number, "a number"),
     "top_k": ("top_k", _is_count, "a whole number above 0"),
-    "stop_words": ("stop_sequences", _are_texts, "a list of texts"),
+    "stop_words": ("stop_sequences", _is_text_list, "a list of texts"),
     "other": ("extra_body", _is_table, "a table"),
 }
 #: JP's words for an effort; ``minimal`` is another name of ``xlow`` in files that jpweb wrote.

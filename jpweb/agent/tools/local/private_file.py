@@ -22,7 +22,7 @@ def sweep_private_files(memory: Path = _MEMORY_FOLDER) -> int:
     Only those of this user whose process has ended.
     """
     swept_count = 0
-    for folder in (*_leftover_folders(memory), *_leftover_folders(Path(gettempdir()))):
+    for folder in (*_list_leftover_folders(memory), *_list_leftover_folders(Path(gettempdir()))):
         # Every user can create entries in this folder, and delete them meanwhile.
         with suppress(OSError):
             status = folder.lstat()
@@ -32,7 +32,7 @@ def sweep_private_files(memory: Path = _MEMORY_FOLDER) -> int:
     return swept_count
 
 
-def _leftover_folders(parent: Path) -> list[Path]:
+def _list_leftover_folders(parent: Path) -> list[Path]:
     with suppress(OSError):
         return [path for path in parent.iterdir() if path.name.startswith(_FOLDER_PREFIX)]
     return []
@@ -49,7 +49,7 @@ def _is_process_alive(pid: int) -> bool:
 
 
 @contextmanager
-def private_file(text: str, memory: Path = _MEMORY_FOLDER) -> Iterator[Path]:
+def open_private_file(text: str, memory: Path = _MEMORY_FOLDER) -> Iterator[Path]:
     """Yield a file with the text, mode 0600, in its own folder; both are deleted afterwards."""
     parent = memory if os.access(memory, os.W_OK) else None
     # A tool may leave entries that cannot be removed; its result counts all the same.

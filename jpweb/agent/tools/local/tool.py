@@ -18,7 +18,7 @@ from jpweb.agent.redaction import SecretAnswer, redact_cut_start, redact_value
 from jpweb.agent.tool_outcome import Failed, Success, ToolOutcome
 from jpweb.agent.tools.local.access_rules import InvalidAccess, compile_access
 from jpweb.agent.tools.local.output_parser import parse_outcome
-from jpweb.agent.tools.local.private_file import private_file
+from jpweb.agent.tools.local.private_file import open_private_file
 from jpweb.agent.tools.local.subprocess_runner import (
     CutReason,
     ProcessLimits,
@@ -155,7 +155,7 @@ class _CommandCall:
         }
         command_line = render_argv(command, self._make_context(open_answers))
         context_json = json.dumps(self._make_context(self._get_plain_answers()), ensure_ascii=False)
-        with private_file(context_json) as path:
+        with open_private_file(context_json) as path:
             variables = {**self.tool_context.environment, "JPWEB_CONTEXT": str(path)}
             return await run_program(command_line, self.tool_context.root, variables, limits)
 

@@ -27,7 +27,7 @@ class McpConnections:
         self.unavailable = problems_by_server
         self._limits = limits
 
-    def tool_config(self, declared_tool: ToolConfig) -> ToolConfig:
+    def make_tool_config(self, declared_tool: ToolConfig) -> ToolConfig:
         """Return the server's tool with the workspace's overrides. Raises ToolUnavailable.
 
         ``parameters`` of ``declared_tool`` are the workspace's overrides, as a schema.
@@ -38,11 +38,11 @@ class McpConnections:
     def make_tool(self, declared_tool: ToolConfig) -> McpTool:
         """Return the tool that makes the calls. Raises ToolUnavailable."""
         server, listed_tool = self._find_tool(declared_tool)
-        name = _mcp_source(declared_tool).server
+        name = _get_mcp_source(declared_tool).server
         return McpTool(server.session, name, listed_tool.name, self._limits, server.hidden)
 
     def _find_tool(self, declared_tool: ToolConfig) -> tuple[ConnectedServer, ListedTool]:
-        source = _mcp_source(declared_tool)
+        source = _get_mcp_source(declared_tool)
         if source.server in self.unavailable:
             raise ToolUnavailable(
                 f"the MCP server {source.server} is not available: "
@@ -92,7 +92,7 @@ async def connect_servers(
         await asyncio.gather(*(connection.wait_ended() for connection in connections))
 
 
-def _mcp_source(declared_tool: ToolConfig) -> Mcp:
+def _get_mcp_source(declared_tool: ToolConfig) -> Mcp:
     if not isinstance(declared_tool.source, Mcp):
         raise ToolUnavailable(f"{declared_tool.name} is not a tool of an MCP server")
     return declared_tool.source

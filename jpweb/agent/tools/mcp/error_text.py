@@ -34,11 +34,11 @@ def list_server_secrets(server: McpServer) -> tuple[SecretAnswer, ...]:
     for header in server.headers.values():
         values += [header.strip(), *header.split()]
     if server.url is not None:
-        values += _url_secrets(server.url)
+        values += _list_url_secrets(server.url)
     return tuple(SecretAnswer(value) for value in values)
 
 
-def _url_secrets(url: str) -> list[str]:
+def _list_url_secrets(url: str) -> list[str]:
     try:
         address = urlsplit(url)
     except ValueError:

@@ -46,7 +46,7 @@ def read_fields(schema: Mapping[str, Any]) -> list[FormField]:
 def _read_field(name: str, part: Any, *, is_required: bool) -> FormField:
     if not isinstance(part, Mapping):
         raise InvalidAnswer(f"The field “{name}” cannot be asked for.")
-    kind, parse_answer = _field_type(name, part)
+    kind, parse_answer = _choose_field_type(name, part)
     text = str(part.get("description") or part.get("title") or name)
     default = part.get("default")
     if default is not None and isinstance(kind, Text) and not isinstance(default, str):
@@ -56,7 +56,9 @@ def _read_field(name: str, part: Any, *, is_required: bool) -> FormField:
     return FormField(name, text, kind, default, parse_answer, is_required)
 
 
-def _field_type(name: str, part: Mapping[str, Any]) -> tuple[AnswerType, Callable[[Any], Any]]:
+def _choose_field_type(
+    name: str, part: Mapping[str, Any]
+) -> tuple[AnswerType, Callable[[Any], Any]]:
     options = _read_options(name, part)
     if options:
         return Select(options), _keep_answer
@@ -97,7 +99,8 @@ def _list_options(part: Mapping[str, Any]) -> tuple[Option, ...]:
         isinstance(o, Mapping) and "const" in o for o in titled_options
     ):
         return tuple(
-            Option(choice["const"], _text_or_none(choice.get("title"))) for choice in titled_options
+            Option(choice["const"], _read_optional_text(choice.get("title")))
+            for choice in titled_options
         )
     values, names = part.get("enum"), part.get("enumNames")
     if not isinstance(values, list):
@@ -105,11 +108,11 @@ def _list_options(part: Mapping[str, Any]) -> tuple[Option, ...]:
     if not isinstance(names, list) or len(names) != len(values):
         names = [None] * len(values)
     return tuple(
-        Option(value, _text_or_none(name)) for value, name in zip(values, names, strict=True)
+        Option(value, _read_optional_text(name)) for value, name in zip(values, names, strict=True)
     )
 
 
-def _text_or_none(name: Any) -> str | None:
+def _read_optional_text(name: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 

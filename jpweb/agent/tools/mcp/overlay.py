@@ -87,7 +87,7 @@ def _overlay_schema(server_schema: Mapping[str, Any], declared_tool: ToolConfig)
             own_text = declared_tool.parameter_texts.get(name, ParameterText()).description
             properties[name] = _overlay_parameter(_as_mapping(properties[name]), override, own_text)
     required_names = dict.fromkeys(
-        [*_string_items(server_schema.get("required")), *own_schema.get("required", ())]
+        [*_pick_strings(server_schema.get("required")), *own_schema.get("required", ())]
     )
     return {
         "additionalProperties": False,
@@ -115,7 +115,7 @@ def _as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _string_items(value: object) -> list[str]:
+def _pick_strings(value: object) -> list[str]:
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 

@@ -25,7 +25,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["all"]:
             self._clear_index()
-        total = indexer.pending_count()
+        total = indexer.count_pending()
         indexed_keys: set[int] = set()
         with show_progress("Indexing") as progress:
             while (step := indexer.index_next()) is not None:
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{len(indexed_keys)} conversations indexed.")
 
     def _clear_index(self) -> None:
-        keys = list(indexer.all_conversation_ids())
+        keys = list(indexer.iterate_conversation_ids())
         with show_progress("Clearing the index") as progress:
             for position, key in enumerate(keys):
                 indexer.clear_index(key)

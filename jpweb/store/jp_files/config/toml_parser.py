@@ -122,7 +122,7 @@ def _parse_new(missing_texts: dict[bytes, ConfigText]) -> dict[bytes, ParseResul
         results[key] = _parse_line(text, line)
     for key, text in missing_texts.items():
         if key not in results:  # the one at which the process ended
-            results[key] = ParseResult({}, _too_expensive_text(), len(text.text))
+            results[key] = ParseResult({}, _describe_excess(), len(text.text))
             break
     for key, result in results.items():
         _cache.put(key, result)
@@ -166,13 +166,13 @@ def _parse_line(text: ConfigText, line: bytes) -> ParseResult:
     try:
         result = json.loads(line)
     except ValueError:  # it ended in the middle of the line
-        return ParseResult({}, _too_expensive_text(), len(text.text))
+        return ParseResult({}, _describe_excess(), len(text.text))
     values = db_text.clean_json(result.get("values", {}))
     problem = db_text.clean_text(result.get("problem", ""))
     return ParseResult(values, problem, len(text.text) + len(line), result.get("count", 0))
 
 
-def _too_expensive_text() -> str:
+def _describe_excess() -> str:
     return (
         f"it takes more than {MAX_CPU_SECONDS} s or {MAX_MEMORY_BYTES // 1024 // 1024} MiB "
         "to be parsed."

@@ -20,7 +20,7 @@ from jpweb.store.database import clock
 from jpweb.store.errors import StoreError
 from jpweb.store.evidence import contents, csv_rows
 from jpweb.store.exports import ExportChunk
-from jpweb.store.inquiries import waiting_seconds
+from jpweb.store.inquiries import get_waiting_seconds
 from jpweb.store.reviews import decisions, inquiry_pages
 from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.store.reviews.exported_reviews import ExportedReviews
@@ -220,7 +220,7 @@ def _make_json_lines(
         lines = []
         reviews_by_row = reviews.load_reviews(rows)
         for row, values in csv_export.make_csv_rows(rows, address):
-            seconds = waiting_seconds(row)
+            seconds = get_waiting_seconds(row)
             json_values: dict[str, Any] = {
                 "answer": row.answer,
                 "settled_at": row.settled_at.isoformat() if row.settled_at else None,

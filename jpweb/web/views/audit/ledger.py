@@ -114,7 +114,7 @@ def show_readers(request: Request) -> HttpResponse:
         "next_key": next_key,
         "is_later_page": before > 0,
         "has_started_any": bool(readers) or listing.has_started_any(request.user.pk),
-        "audited_ids": {key for key, role in roles if role.includes(Role.AUDITOR)},
+        "audited_ids": {key for key, role in roles if role.has_rights_of(Role.AUDITOR)},
         "exporters": [] if before else listing.list_workspace_exporters(request.user.pk),
     }
     return render(request, "ledger/readers.html", context)

@@ -46,7 +46,7 @@ def _render_page(request: Request, name: str) -> HttpResponse:
     title = text.partition("\n")[0].removeprefix("# ")
     context = {
         "title": title,
-        "html": markdown.document_html(text, _find_address),
+        "html": markdown.render_document(text, _find_address),
         "is_contents": name == CONTENTS,
     }
     return render(request, "help/page.html", context)

@@ -57,7 +57,7 @@ def show_configuration(request: Request, conversation: Conversation) -> HttpResp
         "prompt_texts": conversation_config.list_prompt_texts(conversation, history, shown_step),
         "tools": [_make_tool_row(offer) for offer in shown_step.config.offers],
         "offered_count": len(shown_step.config.tools),
-        "is_owner": access.may(request, conversation.workspace_id, Role.OWNER),
+        "is_owner": access.has_request_role(request, conversation.workspace_id, Role.OWNER),
         "trust_url": reverse("conversation-trust", args=[conversation.pk]),
         "withdraw_url": reverse("conversation-trust", args=[conversation.pk]),
         "review_groups": trust_form.group_statuses(

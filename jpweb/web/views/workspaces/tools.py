@@ -121,7 +121,7 @@ def _render_page(
     context = {
         "workspace": workspace,
         "problem": workspace_config.problem,
-        "is_owner": access.may(request, workspace.pk, Role.OWNER),
+        "is_owner": access.has_request_role(request, workspace.pk, Role.OWNER),
         "assistant": escape_invisible(workspace_config.configuration.assistant.name or ""),
         "model": escape_invisible(f"{model.provider}/{model.name}") if model.provider else "",
         "provider_problem": workspace_config.find_provider_problem(model.provider),

@@ -17,7 +17,7 @@ MAIN = ModelConfig("vendor", "main")
 CALL = make_call("c1", "fs_modify_file")
 STREAM = stream(TurnStart(), ChatRequest("Go."), CALL, make_inquiry("c1.confirm.1"))
 INTERRUPTED = "Tool call was interrupted."
-COLOURS = Select((Option("red", "like roses"), Option("blue"), Option(3)))
+COLORS = Select((Option("red", "like roses"), Option("blue"), Option(3)))
 
 
 def make_reply(answer) -> Any:

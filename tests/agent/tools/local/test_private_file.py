@@ -5,11 +5,11 @@ import stat
 import subprocess
 from pathlib import Path
 
-from jpweb.agent.tools.local.private_file import private_file, sweep_private_files
+from jpweb.agent.tools.local.private_file import open_private_file, sweep_private_files
 
 
 def test_private_file_is_readable_by_its_user_only_and_removed():
-    with private_file("ä") as path:
+    with open_private_file("ä") as path:
         assert path.read_text(encoding="utf-8") == "ä"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -17,14 +17,14 @@ def test_private_file_is_readable_by_its_user_only_and_removed():
 
 
 def test_private_file_without_a_memory_folder_uses_the_temp_folder(tmp_path):
-    with private_file("x", tmp_path / "none") as path:
+    with open_private_file("x", tmp_path / "none") as path:
         assert path.read_text() == "x"
-    with private_file("x", tmp_path) as path:
+    with open_private_file("x", tmp_path) as path:
         assert path.parent.parent == tmp_path
 
 
 def test_a_file_that_the_tool_has_removed_is_no_matter():
-    with private_file("x") as path:
+    with open_private_file("x") as path:
         path.unlink()
         path.parent.rmdir()
 
@@ -77,7 +77,7 @@ def test_sweep_private_files_removes_only_folders_of_dead_processes(tmp_path):
     for folder in (stale_folder, strange):
         folder.mkdir()
         (folder / "context.json").touch()
-    with private_file("x", tmp_path) as path:
+    with open_private_file("x", tmp_path) as path:
         assert sweep_private_files(tmp_path) == 1
         assert path.exists(), "its process lives"
     assert not stale_folder.exists()

@@ -29,7 +29,7 @@ from tests.agent.tools.mcp.stalling import serve_stalling
 async def test_a_server_that_is_a_command_lists_its_tools_and_is_called(tmp_path):
     async with connect_servers([make_stdio_server(file=SERVER)], tmp_path) as connections:
         assert connections.unavailable == {}
-        config = connections.tool_config(make_tool_config("add"))
+        config = connections.make_tool_config(make_tool_config("add"))
         assert config.model_description == "Adds."
         assert config.parameters["properties"]["b"]["default"] == 2
         assert await call_tool(connections, "add", {"a": 1}) == Success("3")
@@ -171,13 +171,13 @@ async def test_a_program_with_the_right_checksum_is_started_from_the_workspace(t
 async def test_a_tool_that_no_server_offers_is_unavailable(tmp_path, tool, pattern):
     async with connect_servers([make_stdio_server()], tmp_path) as connections:
         with pytest.raises(ToolUnavailable, match=pattern):
-            connections.tool_config(tool)
+            connections.make_tool_config(tool)
 
 
 async def test_the_listing_is_read_page_by_page(tmp_path):
     server = make_stdio_server(str(tmp_path), file=str(Path(__file__).with_name("older.py")))
     async with connect_servers([server], tmp_path) as connections:
-        assert connections.tool_config(make_tool_config("hang")).parameters["properties"] == {}
+        assert connections.make_tool_config(make_tool_config("hang")).parameters["properties"] == {}
 
 
 @pytest.mark.parametrize("is_address", [False, True], ids=["command", "address"])

@@ -197,7 +197,7 @@ def test_audit_csv_escapes_formulas(world: World, start: str):
     assert len(rows) == 1
     for column in ("question", "answer", "conversation_title"):
         assert rows[0][column] == f"'{hostile}"
-    assert not [v for line in rows for v in line.values() if csv_rows._begins_formula(v)]
+    assert not [v for line in rows for v in line.values() if csv_rows._is_formula(v)]
 
 
 @pytest.mark.parametrize(

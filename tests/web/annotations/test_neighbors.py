@@ -37,11 +37,11 @@ def walk(client: Client, row: Conversation, to: str, list_query: str = "") -> li
     titles: list[str] = []
     while True:
         path = step(client, row, to, list_query).partition("?")[0]
-        neighbour = Conversation.objects.get(pk=int(path.rpartition("/")[2]))
-        if neighbour == row:
+        neighbor = Conversation.objects.get(pk=int(path.rpartition("/")[2]))
+        if neighbor == row:
             return titles
-        titles.append(neighbour.title[-1])
-        row = neighbour
+        titles.append(neighbor.title[-1])
+        row = neighbor
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_steps_follow_the_list_in_both_directions(world: World, list_query: str,
     assert "".join(walk(client, last, "previous", list_query)) == order[-2::-1]
 
 
-def test_neighbours_exclude_unreadable_conversations(world: World):
+def test_neighbors_exclude_unreadable_conversations(world: World):
     rows = make_list(world)
     making.conversation(world.other_workspace, "hidden 9")
     assert "".join(walk(world.client("reader"), rows[3], "next")) == "012"

@@ -10,7 +10,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 
 from jpweb.store.choices import Role
-from jpweb.store.conversation_list import neighbours
+from jpweb.store.conversation_list import neighbors
 from jpweb.web import access, notice_text
 from jpweb.web.forms.filters.conversation_filters import ConversationFilterForm, find_list_query
 from jpweb.web.security import rate_limits
@@ -26,12 +26,12 @@ def _read_list_words(request: Request) -> str:
 
 @access.conversation(Role.READER)
 @rate_limits.limit_words(_read_list_words, rate_limits.TYPING_LIMIT)
-def open_neighbour(request: Request, conversation: Conversation) -> HttpResponse:
+def open_neighbor(request: Request, conversation: Conversation) -> HttpResponse:
     """Redirect to the next or previous conversation, in the order of the list in ``list``."""
     list_query = find_list_query(request)
     is_backward = request.GET.get("to") == "previous"
     filters = ConversationFilterForm(QueryDict(list_query)).build_filters()
-    key = neighbours.find_neighbour(request.user.pk, filters, conversation, is_backward=is_backward)
+    key = neighbors.find_neighbor(request.user.pk, filters, conversation, is_backward=is_backward)
     if key is None:
         messages.info(
             request,

@@ -12,7 +12,7 @@ from jpweb.store.sql.keyset_cursor import Cursor
 from jpweb.store.sql.keyset_merge import find_nearest
 
 
-def find_neighbour(
+def find_neighbor(
     person_id: int, filters: ListFilters, conversation: Conversation, *, is_backward: bool
 ) -> int | None:
     """Return the key of the next or previous conversation of a list, None at its end.
@@ -34,10 +34,10 @@ def find_neighbour(
     cursor = _make_cursor(workspace_ids, filters, conversation)
     if cursor is None and is_backward:
         return None
-    neighbour = _find_unpinned(workspace_ids, filters, cursor, pinned_ids, is_backward=is_backward)
-    if neighbour is None and is_backward:
+    neighbor = _find_unpinned(workspace_ids, filters, cursor, pinned_ids, is_backward=is_backward)
+    if neighbor is None and is_backward:
         return shown_ids[-1] if shown_ids else None
-    return neighbour
+    return neighbor
 
 
 def _find_unpinned(

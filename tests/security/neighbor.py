@@ -18,7 +18,7 @@ from tests.security.rows import find_workspace, query
 _LINK = re.compile(r"data-link>([^<]+)<")
 
 
-class Neighbour:
+class Neighbor:
     """Somebody with an account of their own, a member of the demo and of no other workspace."""
 
     def __init__(self, server: Server, owner: Visitor) -> None:

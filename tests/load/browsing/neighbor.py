@@ -49,7 +49,7 @@ def measure_p95(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     blocks, pages = bench.size.limit_rounds(BLOCKS), bench.size.limit_rounds(PAGES)
     quiet: list[float] = []
     busy: list[float] = []
-    with Browser.at(server.port, server.neighbour_cookie) as browser:
+    with Browser.at(server.port, server.neighbor_cookie) as browser:
         browser.time_page(server.page)
         for block in range(blocks):
             progress(block, blocks)
@@ -64,7 +64,7 @@ def measure_p95(bench: BenchRun, progress: Progress) -> tuple[float, float]:
 class _BusyServer:
     port: int
     page: str
-    neighbour_cookie: str
+    neighbor_cookie: str
     auditor_cookie: str
     #: What the auditor's pages say that they show.
     hello: dict[str, object]
@@ -140,7 +140,7 @@ def _serve_both(bench: BenchRun, progress: Progress) -> Iterator[_BusyServer]:
 def _fill_database(size: Size) -> tuple[str, str, str, dict[str, object]]:
     """Make both people; return the neighbour's page, both sign-ins, and the auditor's hello."""
     workspace = making.workspace("Neighbour's")
-    neighbour = making.person("neighbour", Role.READER, workspace)
+    neighbor = making.person("neighbour", Role.READER, workspace)
     page = f"/conversations/{import_conversation(workspace, READ_EVENTS).pk}"
     audited_workspace = making.workspace("Auditor's")
     auditor = making.person("auditor", Role.OWNER, audited_workspace)
@@ -158,7 +158,7 @@ def _fill_database(size: Size) -> tuple[str, str, str, dict[str, object]]:
         "inbox": True,
         "questions": card_ids,
     }
-    return page, make_cookie(neighbour), make_cookie(auditor), hello
+    return page, make_cookie(neighbor), make_cookie(auditor), hello
 
 
 def _copy_inquiries(workspace: Workspace, count: int) -> None:
