@@ -18,7 +18,7 @@ MAX_URL_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class IdentityProvider:
-    """A provider that signs people in. ``url`` is its issuer, ``title`` what pages call it."""
+    """A provider that signs people in. ``url`` is its issuer, ``title`` its name on pages."""
 
     name: str
     title: str
@@ -71,7 +71,7 @@ def _name_variable(name: str, part: str) -> str:
 
 
 def _check_url(variable: str, text: str) -> str:
-    """Return an issuer without what discovery adds. Raises ImproperlyConfigured with one line.
+    """Return an issuer without discovery's path. Raises ImproperlyConfigured with one line.
 
     An ID token's signature is not checked where TLS authenticates its sender (OpenID Connect Core,
     3.1.3.7), so that plain HTTP is for this machine alone.

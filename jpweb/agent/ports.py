@@ -76,14 +76,14 @@ class ReplyFinished:
     """The provider's reply ended normally."""
 
 
-#: What a reply consists of.
+#: Parts of a reply.
 ReplyEvent: TypeAlias = (
     TextDelta | ReplyMetadata | PartialToolCall | CompleteToolCall | StructuredReply | TokenUsage
 )
 ProviderEvent: TypeAlias = ReplyEvent | ReplyFinished
 
 
-#: Replies without the forced call after which the next one counts (jp-rules 10.5).
+#: Times that a reply without the forced tool call is requested again (jp-rules 10.5).
 MAX_NUDGES = 3
 
 
@@ -348,8 +348,8 @@ class Recorder(Protocol):
         ...
 
 
-#: What is shown before it is on record; of ``retry`` the seconds until the next request, its
-#: number, the highest number, and what failed, each after a space.
+#: Texts shown before they are on record; of ``retry`` the seconds until the next request, its
+#: number, the highest number, and the failure, each after a space.
 PartialVariant: TypeAlias = Literal["message", "reasoning", "tool_call", "retry"]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProviderInfo:
-    """What is usual for a vendor; another address or variable in a configuration needs trust."""
+    """A vendor's default address and key variable; others in a configuration need trust."""
 
     title: str
     base_url: str
@@ -46,5 +46,5 @@ SELECTABLE_PROVIDERS = tuple(sorted((*SERVED_PROVIDERS, SCRIPTED_PROVIDER)))
 
 
 def get_provider_info(name: str) -> ProviderInfo:
-    """Return what is usual for a provider; of an unknown one nothing is."""
+    """Return the default address and key variable of a provider; empty for an unknown one."""
     return PROVIDER_INFO.get(name, _UNKNOWN_PROVIDER)

@@ -1,4 +1,4 @@
-"""Opens the database for commands that work on what a jpweb has stored in it."""
+"""Opens the database for commands that work on the data of an earlier jpweb."""
 
 from __future__ import annotations
 

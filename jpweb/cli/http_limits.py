@@ -141,7 +141,7 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]  # daphne is untyped
             super().handle_exception(exception)
 
     def _refuse_body(self) -> None:
-        """Answer 413 at once, and discard what still arrives for LINGER_SECONDS."""
+        """Answer 413 at once, and discard input for LINGER_SECONDS."""
         self._is_refused = True
         self.content = io.BytesIO()
         refusal = f"Request too large: the limit is {self._limit // 1024} KiB.\n".encode()

@@ -25,13 +25,13 @@ def write_bytes(data: bytes) -> int:
 
 
 def flush_output() -> None:
-    """Write what is in the buffers. Raises as ``write_text``."""
+    """Write the buffers. Raises as ``write_text``."""
     with _translate_errors():
         sys.stdout.flush()
 
 
 def discard_output() -> None:
-    """Drop what is in the buffers: Python would write it at exit, and print a traceback."""
+    """Drop the buffers: Python would write it at exit, and print a traceback."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,1 +1,1 @@
-"""Evidence: what a third person checks without jpweb. No module here imports another package."""
+"""Evidence: checks by a third person without jpweb. No module here imports another package."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
 
-#: Bounds of what is read, so that a hostile file costs little.
+#: Bounds of reading, so that a hostile file costs little.
 MAX_FILES, MAX_FILE_BYTES, MAX_TOTAL_BYTES = 20_000, 1 << 30, 4 << 30
 MAX_JSON_BYTES, MAX_LINE_BYTES = 32 << 20, 128 << 20
 _SAFE_NAME = re.compile(r"(?!\.)[A-Za-z0-9_.-]+(/(?!\.)[A-Za-z0-9_.-]+)*", re.ASCII)

@@ -49,7 +49,7 @@ KEY_ADVICE = "Compare this key with the one on the installation's ledger page."
 
 
 class Report(NamedTuple):
-    """What was found in a bundle; ``redacted`` counts events that were redacted after the fact.
+    """The findings in a bundle; ``redacted`` counts events that were redacted after the fact.
 
     ``changed_in_jp`` counts those of them that jp's file no longer has, ``same_heads`` the kept
     heads of the bundle's last entry, ``other_heads`` those of other entries.

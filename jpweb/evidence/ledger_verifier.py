@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 from jpweb.evidence.signatures import is_signature_valid
 
 FORMAT = "jpweb-ledger-1"
-#: What is wrong with a text that ``parse_object`` returns None for.
+#: Problem of a text for which ``parse_object`` returns None.
 NO_OBJECT = "its text is not a JSON object"
 #: The chain hash before the first entry.
 GENESIS_HASH = hashlib.sha256(b"jpweb-ledger-1 genesis").hexdigest()
@@ -149,7 +149,7 @@ def split_range(first_sequence: int, last_sequence: int) -> int:
 
 
 def find_head_problems(statement: dict[str, Any], public_key: str | None = None) -> list[Problem]:
-    """Return what is wrong with a signed head; ``public_key`` is the one that has to have signed.
+    """Return the problems of a signed head; ``public_key`` is the one that has to have signed.
 
     ``statement`` has the keys head, public_key and signature.
     """
@@ -186,7 +186,7 @@ def find_chain_problems(links: Iterable[Link], head: dict[str, Any]) -> Iterator
 
 
 def _describe_text_problem(text: str, text_hash: str) -> str:
-    """Return what is wrong with an entry's text; empty for nothing."""
+    """Return the problem of an entry's text; empty without one."""
     if hash_text(text) != text_hash:
         return "its text was changed"
     return "" if parse_object(text) is not None else NO_OBJECT
@@ -259,7 +259,7 @@ def _parse_head(line: bytes) -> dict[str, Any] | None:
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    """Print lines; what the encoding of standard output lacks is written as an escape sequence."""
+    """Print lines; characters that standard output cannot encode become escape sequences."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     sys.stdout.write("".join(f"{escape_line(line)}\n" for line in lines))

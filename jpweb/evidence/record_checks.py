@@ -18,7 +18,7 @@ MIRRORED_ORIGIN = "mirrored"
 
 
 class Decisions:
-    """What the ledger says of events, by conversation and anchor, and of reviews."""
+    """Acts in the ledger on events, by conversation and anchor, and of reviews."""
 
     def __init__(self, entries: Iterable[dict[str, Any]]) -> None:
         self.hashes: dict[tuple[Any, str], tuple[int, str]] = {}

@@ -1,4 +1,4 @@
-"""The effective configuration of a workspace: files, overrides, and what owners have trusted.
+"""The effective configuration of a workspace: files, overrides, and the items that owners trust.
 
 Synchronous, as the store is. An invalid file raises nothing here: the built-in configuration
 applies, and ``problem`` holds the message with which turns are refused.
@@ -327,7 +327,7 @@ def _read_layers(
 def _merge_layers(
     files: config.ConfigFiles, text: str, stored_config: StoredConfig
 ) -> _MergedLayers:
-    """Merge the layers; cached by the content of the files, what is stored and the overrides."""
+    """Merge the layers; cached by the files, the stored configuration and the overrides."""
     layers = [Layer(name, values) for name, values in (*files.layers, *stored_config.layers)]
     override_layer = Layer(overrides.OVERRIDES_NAME, overrides.parse_overrides(text))
     configuration = load_configuration([*layers, override_layer], list_builtin_configs())

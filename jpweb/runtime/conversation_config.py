@@ -67,7 +67,7 @@ def withdraw_trust(
 
 @dataclass(frozen=True, slots=True)
 class PromptText:
-    """A part of a system prompt; empty and ``is_hidden`` where it may hold what was redacted."""
+    """A part of a system prompt; empty and ``is_hidden`` where it may hold redacted content."""
 
     text: str
     is_hidden: bool = False
@@ -142,7 +142,7 @@ def read_config_history(conversation: Conversation) -> ConversationConfigHistory
 
 
 def list_differences(before: WorkspaceConfig, after: WorkspaceConfig) -> tuple[str, ...]:
-    """Return what differs between two configurations, a line each."""
+    """Return the differences between two configurations, a line each."""
     old_config, new_config = before.configuration, after.configuration
     lines = []
     if old_config.assistant.model != new_config.assistant.model:

@@ -175,7 +175,7 @@ class _GroupWriter:
         self._turn = -1
 
     def write_batch(self, batch: ItemBatch, *, is_first: bool) -> Iterator[Group]:
-        """Yield the groups of a batch; those of the last one end with what was left out."""
+        """Yield the groups of a batch; those of the last one end with the omissions."""
         if is_first:
             yield list(self._writer.write_title())
         calls = [item for _, item in batch.items if isinstance(item, ToolCall)]

@@ -35,7 +35,7 @@ KEPT_SECONDS = 600.0
 MAX_KEPT_BYTES, MAX_KEPT_DOWNLOADS = 1 << 30, 20
 #: Bytes that a download reads or sends at once.
 SLICE_BYTES = 512 * 1024
-#: Seconds between two checks of whether a person may still read what they resumed.
+#: Seconds between two checks of whether a person may still read a resumed download.
 CHECK_SECONDS = 5.0
 #: The one form of a range that is served: from a byte to the end.
 _RANGE = re.compile(r"bytes=(\d{1,18})-")
@@ -44,7 +44,7 @@ _kept_downloads: dict[int, KeptDownload] = {}
 
 
 class DownloadKey(NamedTuple):
-    """Whose download it is, its address, and what its content depends on beside the journal."""
+    """The owner of a download, its address, and its dependencies beside the journal."""
 
     person_id: int
     address: str

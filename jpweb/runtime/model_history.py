@@ -1,4 +1,4 @@
-"""The models that a conversation had, from what it has stored and from its runs."""
+"""The models that a conversation had, from its stored configuration and its runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: The keys that decide which model is in effect.
 _MODEL_PATHS = (("assistant", "model", "id"), ("providers", "llm", "aliases"))
-#: The turn number of what was in effect before the turns that are known.
+#: The turn number of models in effect before the known turns.
 BEFORE_TURNS = -1
 #: The place in order of a change under which no turn began.
 _AFTER_TURNS = 2**31

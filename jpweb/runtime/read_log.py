@@ -28,7 +28,7 @@ MAX_GATHERED_READS = 10_000
 
 
 class ReadRecord(NamedTuple):
-    """What a person opened: ``view`` is the name of a route, ``query`` the text of a search.
+    """A page that a person opened: ``view`` is the name of a route, ``query`` the text of a search.
 
     ``filters`` are the names and values of the filters that narrowed it. With ``omits_demo`` it is
     no entry of the demo, whose rows the list left out: finding the demo takes a query, for which no

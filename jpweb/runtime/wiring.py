@@ -1,4 +1,4 @@
-"""Composition root: builds what a turn needs from settings and a workspace's configuration."""
+"""Composition root: builds the parts of a turn from settings and a workspace's configuration."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def make_owner(person: Person, workspace: Workspace, actor: Actor = OPERATOR) ->
 
 
 class NewFactor(NamedTuple):
-    """The recovery codes of a second factor, and what ended when it was turned on."""
+    """The recovery codes of a second factor, and the credentials that ended with it."""
 
     recovery_codes: list[str]
     ended_session_hashes: list[str]

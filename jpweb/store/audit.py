@@ -116,7 +116,7 @@ _CONVERSATION_COLUMNS = {
     "title": "conversation_title",
     "workspace__name": "workspace_name",
 }
-#: The name of who started the turn of an inquiry, as ``Person.display_name``.
+#: The name of the person who started the turn of an inquiry, as ``Person.display_name``.
 _STARTER_NAME = Coalesce(
     NullIf(F("run__started_by__first_name"), Value("")),
     F("run__started_by__username"),

@@ -126,7 +126,7 @@ SETTLED_STATES = (ApprovalState.DECIDED, ApprovalState.WITHDRAWN)
 
 
 class Verdict(TextChoices):
-    """What a reviewer thinks of a question's outcome, or of a conversation."""
+    """A reviewer's verdict on a question's outcome, or on a conversation."""
 
     FINE = "fine"
     QUESTIONABLE = "questionable"

@@ -116,7 +116,7 @@ class InvalidLink(StoreError):
 
 
 class InvalidName(StoreError):
-    """A name hides or imitates something; says what."""
+    """A name has hidden characters or imitates another name; the text names them."""
 
 
 class NameTaken(StoreError):
@@ -180,7 +180,7 @@ class DatabaseInUse(StoreError):
 
 
 class WrongSecretKey(StoreError):
-    """The key of another secret key signed the ledger: what is recorded now counts as forged."""
+    """The key of another secret key signed the ledger: new entries count as forged."""
 
 
 class IdentityTaken(StoreError):

@@ -65,7 +65,7 @@ class Decider:
         return cls("person", person.display_name, person.pk, channel)
 
     def make_note(self, **extras: bool | str) -> dict[str, Any]:
-        """Return the response's ``metadata.jpweb``: the decider, and what else is set."""
+        """Return the response's ``metadata.jpweb``: the decider, and other values."""
         by: dict[str, Any] = {"kind": self.kind}
         if self.name:
             by["name"] = self.name

@@ -18,7 +18,7 @@ class _AnswerTypeBase(ABC):
     TAG: ClassVar[str]
     #: False where the recorded response must not carry the answer.
     RECORDS_ANSWER: ClassVar[bool] = True
-    #: True where only a person may answer, whatever the question says.
+    #: True where only a person may answer, in any question.
     HUMAN_ONLY: ClassVar[bool] = False
 
     @classmethod

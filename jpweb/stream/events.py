@@ -159,7 +159,7 @@ _ENVELOPE_KEYS = frozenset({"type", "timestamp", "metadata", "event_id", "reques
 
 @dataclass(frozen=True, slots=True)
 class ConfigDelta(EventKindBase):
-    """A change of JP's configuration; applies to what follows. Read leniently."""
+    """A change of JP's configuration; applies to later events. Read leniently."""
 
     TAG: ClassVar[str] = "config_delta"
     CATEGORY: ClassVar[str] = "configuration"

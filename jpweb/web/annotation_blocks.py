@@ -48,7 +48,7 @@ def list_anchors(item: Item) -> list[str]:
 def build_page_context(
     person_id: int, conversation: Conversation, items: Iterable[Item], *, is_at_end: bool
 ) -> dict[str, Any]:
-    """Return what a page of a conversation shows of annotations, and attach it to the row.
+    """Return the annotations that a page of a conversation shows, and attach them to the row.
 
     Two queries where there is no comment.
     """

@@ -112,7 +112,7 @@ async def _settle_answer(
 def _attempt_answer(
     session_key: str | None, inquiry_id: int, answer_input: AnswerInput
 ) -> tuple[Inquiry, Decider, SettledInquiry | Refusal] | None:
-    """Return the question, who answers it, and the settlement or why it is refused."""
+    """Return the question, its decider, and the settlement or the refusal."""
     person, row = access.authorize_answer(session_key, inquiry_id)
     if row.answer_type == "secret":
         return None

@@ -13,8 +13,8 @@ from jpweb import text_settings
 from jpweb.runtime import provider_status
 from jpweb.runtime.notifications import apprise_sender
 
-#: Beginnings of variables that are read elsewhere: parts of providers, what jpweb gives to child
-#: processes and tools, and options of the tests.
+#: Beginnings of variables that are read elsewhere: parts of providers, those that jpweb gives to
+#: child processes and tools, and options of the tests.
 _OTHER_PREFIXES = (
     *("JPWEB_OIDC_", "JPWEB_USER_UMASK", "JPWEB_CONTEXT"),
     *("JPWEB_TEST_", "JPWEB_PROOF", "JPWEB_FUZZ_", "JPWEB_CHAOS_", "JPWEB_BENCH_"),

@@ -68,7 +68,8 @@ APPROVAL_TEXTS = {
     "deliver": "Result needs review",
 }
 
-#: What a call without a result waits for, by the kind of its open approval; "" for none.
+#: Labels of a call without a result, by the kind of the open approval for which it waits; "" for
+#: none.
 _WAITING_CALL_LABELS = {
     "run": "Waiting for approval",
     "deliver": "Result needs review",
@@ -143,7 +144,7 @@ FILES_STATE_LABELS = {
 #: Labels of the events that a person steps through.
 STEP_LABELS = {"item": "event", "prompt": "prompt", "inquiry": "question", "problem": "problem"}
 
-#: Labels of what a turn's time was spent on, and of its problems.
+#: Labels of the parts of a turn's time, and of its problems.
 TIME_LABELS = {
     "model": "Model",
     "tool": "Tools",
@@ -292,7 +293,7 @@ def describe_decision(kind: str, state: str, record: Mapping[str, object]) -> tu
 
 
 def describe_waiting_call(kind: str = "") -> str:
-    """Return what a call without a result waits for; ``kind`` is that of its open approval."""
+    """Return the label of a call without a result; ``kind`` is that of its open approval."""
     return _WAITING_CALL_LABELS[kind]
 
 

@@ -120,7 +120,7 @@ def make_content_key(item: Item) -> Hashable:
 
 
 def _make_text_key(element: Element) -> Hashable:
-    """Return what tells an element: its text, unless its body was shortened."""
+    """Return the identity of an element: its text, unless its body was shortened."""
     if element.is_shortened:
         return (_digest_long(repr(element)),)
     return _digest_long(element.raw)

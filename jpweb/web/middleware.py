@@ -61,7 +61,7 @@ def _is_read_only(request: HttpRequest) -> bool:
 def _make_outage_response(
     request: HttpRequest, outage: Outage, error: Exception, *, may_be_saved: bool = False
 ) -> HttpResponse:
-    """Return the 503 page; ``may_be_saved``: what was sent, though the statement failed."""
+    """Return the 503 page; ``may_be_saved``: input may be saved, though the statement failed."""
     logger.warning("%s cannot be served. %s: %s", request.path, outage.title, error)
     # Rendered without the request, whose context processors query the person in the database.
     context = {

@@ -1,4 +1,4 @@
-"""Reviews on the page of a question or a conversation: their panel, and what its forms do.
+"""Reviews on the page of a question or a conversation: their panel, and its forms.
 
 ``questions`` and ``audit.conversation_reviews`` are their views.
 """
@@ -130,7 +130,7 @@ def submit_review(
 
 
 def start_review(request: Request, subject: ReviewSubject) -> HttpResponse:
-    """Reserve a subject, so that its form is shown and others see who is reviewing."""
+    """Reserve a subject, so that its form is shown and others see the reviewer."""
     try:
         reviews.load_history(subject).find_slot(request.user.pk)
     except ReviewRefused as error:
@@ -199,7 +199,7 @@ def _show(request: Request, subject: ReviewSubject) -> HttpResponse:
 
 
 def _list_choices(subject: ReviewSubject, assignee: Person | None) -> list[Person]:
-    """Return whom the form of the assignment offers: also who has it already."""
+    """Return the auditors that the form of the assignment offers, the present assignee included."""
     people = assignments.list_assignable(subject)
     return people if assignee is None or assignee in people else [assignee, *people]
 

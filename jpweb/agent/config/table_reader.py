@@ -116,7 +116,7 @@ class TableReader:
         raise self.make_error(key, join_choices(*kind))
 
     def get_mapping(self, key: str) -> Mapping[str, Any] | None:
-        """Return a table unread, whatever its keys are."""
+        """Return a table unread, with any keys."""
         value = self.get(key)
         if value is None or isinstance(value, Mapping):
             return value

@@ -250,7 +250,7 @@ def _list_access(tool: ToolConfig) -> list[dict[str, Any]] | None:
 
 
 def _list_access_lines(tool: ToolConfig) -> list[tuple[str, str]]:
-    """Return a line for each access rule: what it grants and refuses below its path."""
+    """Return a line for each access rule: the rights that it grants and refuses below its path."""
     lines = []
     for rule in tool.access or ():
         grants = [name for name in CAPABILITIES if getattr(rule, name)]

@@ -155,7 +155,7 @@ ToolSource: TypeAlias = Builtin | Local | Mcp
 
 
 class AccessRule(NamedTuple):
-    """``access.fs``: what a local tool may do below a path; None is not granted.
+    """``access.fs``: the rights of a local tool below a path; None is not granted.
 
     ``external``: the path is a link that leaves the workspace.
     """
@@ -170,7 +170,7 @@ class AccessRule(NamedTuple):
     execute: bool | None = None
 
 
-#: What an access rule may grant.
+#: Rights that an access rule may grant.
 CAPABILITIES = ("read", "write", "create", "update", "delete", "execute")
 
 

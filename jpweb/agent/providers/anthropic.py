@@ -119,7 +119,7 @@ def describe_model(name: str) -> ReasoningModel:
 
 
 def _read_profile(name: str) -> Mapping[str, Any]:
-    """Return what the library knows of a model."""
+    """Return the library's description of a model."""
     return anthropic_model_profile(name) or {}
 
 

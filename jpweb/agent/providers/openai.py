@@ -57,7 +57,7 @@ class OpenAIAdapter(ProviderAdapter):
     def adapt_settings(
         self, endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
-        """Add reasoning, verbosity and the cache's key; nothing is stored, what is too long cut."""
+        """Add reasoning, verbosity and the cache's key; nothing is stored, long input is cut."""
         name, parameters = endpoint.model.name, endpoint.model.parameters
         settings |= {"openai_store": False, "openai_truncation": "auto"}
         if settings.get("cache") and settings.get("cache_key"):

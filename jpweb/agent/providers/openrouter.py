@@ -21,7 +21,7 @@ from jpweb.agent.providers.adapter.reasoning import (
     convert_to_level,
 )
 
-#: JP's key of what OpenRouter wants back with reasoning; what is signed is under the vendor's own
+#: JP's key of the data that OpenRouter wants back with reasoning; signatures are under the vendor's
 #: key, so that the same reasoning can go back to that vendor.
 _METADATA_KEY = "openrouter_metadata"
 _VENDOR_KEYS: Mapping[tuple[str, str], str] = {
@@ -31,7 +31,7 @@ _VENDOR_KEYS: Mapping[tuple[str, str], str] = {
     ("reasoning.encrypted", "openai-responses-v1"): "openai_encrypted_content",
 }
 _KINDS_BY_VENDOR_KEY = {key: kind for kind, key in _VENDOR_KEYS.items()}
-#: jpweb's key for what JP has no name for.
+#: jpweb's key for data for which JP has no name.
 _REASONING_KEY = "openrouter_reasoning"
 _DETAIL_KEYS = ("type", "format", "index")
 #: OpenRouter's words for JP's levels, where they differ.

@@ -1,4 +1,4 @@
-"""Reads what a journal says of a question and its answer."""
+"""Reads the records of a question and its answer from a journal."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ class PermissionPrompts:
     async def offer_result(
         self, call: ToolCallRequest, result: CallResult, *, edit: bool
     ) -> CallResult | InterruptedResult:
-        """Ask a person, whatever the policy is, and return the result for the model."""
+        """Ask a person, under any policy, and return the result for the model."""
         prompt = DeliverPrompt(call.id, call.name, result.content, result.is_error, edit)
         async with self._result_locks[call.id]:
             return await self._ask_about_result(prompt, result)

@@ -51,7 +51,7 @@ class AnswerKey:
 
 @dataclass(frozen=True, slots=True)
 class PermissionKey:
-    """The key of a remembered permission: the tool's definition, whatever its arguments."""
+    """The key of a remembered permission: the tool's definition, with any arguments."""
 
     tool_name: str
     definition: str = ""
@@ -101,7 +101,7 @@ class RememberedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class QuestionKey:
-    """A question of one call, whatever the attempt."""
+    """A question of one call, at any attempt."""
 
     tool_call_id: str
     question_id: str
@@ -357,7 +357,7 @@ class TurnState:
 
 
 def is_request_of(request: InquiryRequest, question: Question, source: InquirySource) -> bool:
-    """Tell whether the request on record is that of this question: what people saw is equal."""
+    """Tell whether the request on record is that of this question: people saw the same."""
     return request.question == question.to_inquiry_question() and request.source == source
 
 

@@ -66,7 +66,7 @@ class ChildProcess:
     async def _stop_process(
         self, process: asyncio.subprocess.Process, output_task: asyncio.Future[None]
     ) -> None:
-        """Stop the process unless it has exited, and read what it still says."""
+        """Stop the process unless it has exited, and read the rest of its output."""
         if process.returncode is None:
             process.send_signal(self.stop_signal)
             try:

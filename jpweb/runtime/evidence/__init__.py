@@ -1,1 +1,1 @@
-"""Evidence bundles: what a third person needs to check conversations without jpweb."""
+"""Evidence bundles: files with which a third person checks conversations without jpweb."""

@@ -55,7 +55,7 @@ manifest.json says what is in it, and what is left out and why.
 
 
 class PartSource(NamedTuple):
-    """What the files of a conversation are made of: its rows, and the ledger up to a head."""
+    """Source of a conversation's files: its rows, and the ledger up to a head."""
 
     conversation: Conversation
     head_sequence: int
@@ -119,7 +119,7 @@ PARTS: tuple[BundlePart, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class BundleOrder:
-    """What a bundle is made of, and for whom. ``address`` is the pattern of links."""
+    """The contents of a bundle, and its recipient. ``address`` is the pattern of links."""
 
     conversation_ids: Sequence[int]
     filter_text: str

@@ -30,7 +30,7 @@ class WrittenFile(NamedTuple):
 
 
 class ZipStream:
-    """Writes files into a zip; ``take_bytes`` returns what was written since its last call."""
+    """Writes files into a zip; ``take_bytes`` returns the bytes written since its last call."""
 
     def __init__(self) -> None:
         self._sink = _Sink()

@@ -23,7 +23,7 @@ from jpweb.store.run_queue import heartbeats, leases
 
 logger = logging.getLogger(__name__)
 
-#: The keys of runs, alone or with what the caller knows of each run.
+#: The keys of runs, alone or with the caller's data of each run.
 K = TypeVar("K", bound=Collection[int])
 
 #: Shares of a lease: the renewal interval, the delay of a retry, one statement's timeout.

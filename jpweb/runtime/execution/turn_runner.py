@@ -142,7 +142,7 @@ async def _play_with_resources(active_run: ActiveRun) -> TurnEnd:
 
 
 async def _load_sources(active_run: ActiveRun) -> dict[tuple[str, str], PermissionSource]:
-    """Return who decided for the rest of the turn, by tool and definition."""
+    """Return the deciders for the rest of the turn, by tool and definition."""
     rows = await run_in_db_thread(approvals.find_turn_approvals, active_run.run)
     return {
         key: PermissionSource(row.pk, row.decider_name, row.decider_id) for key, row in rows.items()

@@ -80,7 +80,7 @@ class DeliveryResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AssociatedData:
-    """Associated data of a sealed secret: it decrypts with equal data only, whatever the key."""
+    """Associated data of a sealed secret: it decrypts with equal data only, under any key."""
 
     inquiry_key: int
     inquiry_id: str

@@ -28,7 +28,7 @@ FIXED_ARGUMENTS = frozenset(
     {"cto", "emojis", "format", "optional", "overflow", "redirect", "retry", "rto", "store", "wait"}
 )
 
-#: The one error text of a failed message, whatever the cause.
+#: The one error text of a failed message, for all causes.
 UNDELIVERED_TEXT = (
     "The service is unreachable or rejected the message. Private networks are blocked."
 )

@@ -1,4 +1,4 @@
-"""Messages to browsers by Web Push: what the service worker shows, and its buttons.
+"""Messages to browsers by Web Push: the texts that the service worker shows, and its buttons.
 
 As other notifications, they hold the beginning of a question, and nothing of a secret one. An
 approval has no buttons: consent takes a look at the call. Of a mention they have nothing of the

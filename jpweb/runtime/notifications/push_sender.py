@@ -33,7 +33,7 @@ from jpweb.store.database import clock
 if TYPE_CHECKING:
     from jpweb.store.models import PushSubscription
 
-#: What ``send_message`` returns where the service no longer knows the browser.
+#: Result of ``send_message`` where the service no longer knows the browser.
 GONE_TEXT = "The browser has unsubscribed."
 UNDELIVERED_TEXT = "The browser's push service is unreachable or rejected the message."
 #: Contact of an installation without a public name: JP's project.
@@ -70,7 +70,7 @@ def get_public_key() -> str:
 
 
 def check_subscription(endpoint: str, public_key: str, auth_secret: str) -> None:
-    """Validate what a browser says of its subscription. Raises InvalidSubscription."""
+    """Validate the subscription that a browser sends. Raises InvalidSubscription."""
     _check_endpoint(endpoint)
     try:
         point, secret = _decode(public_key), _decode(auth_secret)

@@ -1,4 +1,4 @@
-"""Looks for secrets in new events, behind the journal; pages then mask what was found."""
+"""Looks for secrets in new events, behind the journal; pages then mask them."""
 
 from __future__ import annotations
 

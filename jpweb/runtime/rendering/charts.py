@@ -162,7 +162,7 @@ def _clip(text: str, max_chars: int) -> str:
 
 
 def _write_element(node: Any) -> SafeString:
-    """Return an element of pygal's tree with what a page may hold of it; "" if it draws nothing."""
+    """Return the parts of a pygal element that a page may hold; "" if it draws nothing."""
     children = "".join(
         _write_tip(child) if child.tag == "desc" else _write_element(child)
         for child in node

@@ -1,4 +1,4 @@
-"""Mentions: people whom comments name by ``@name``, and what a person has not seen of them."""
+"""Mentions: people whom comments name by ``@name``, and those that a person has not seen."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def _find_first_line(element: Element) -> str:
 def _load_suspicions(
     conversation_ids: Collection[int], anchors: Collection[str]
 ) -> dict[EventKey, list[SuspectedSecret]]:
-    """Return what is masked in these events, by conversation and anchor; one query."""
+    """Return the masks of these events, by conversation and anchor; one query."""
     rows = SuspectedSecret.objects.filter(
         conversation_id__in=conversation_ids, anchor__in=anchors, state=SuspectedSecretState.OPEN
     )

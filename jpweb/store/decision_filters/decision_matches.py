@@ -35,7 +35,7 @@ class DecisionMatch(NamedTuple):
     entries: Q
 
     def __and__(self, other: DecisionMatch) -> DecisionMatch:
-        """Return the conditions that let through what both do."""
+        """Return the conditions that let through the rows of both."""
         return DecisionMatch(
             *(
                 own_condition & other_condition
@@ -97,7 +97,7 @@ def _match_tool(tool: str) -> DecisionMatch:
 
 
 def _match_words(words: str) -> DecisionMatch:
-    """Return the condition that the question or what a person wrote about it contains words."""
+    """Return the condition that the question or a person's note on it contains words."""
     patterns = [
         rf'"reason":"([^"\\]|\\.)*{re.escape(_encode(spelling)[1:-1])}'
         for spelling in list_spellings(words)
@@ -117,7 +117,7 @@ _APPROVAL_STATES = {"person": ApprovalState.DECIDED, "system": ApprovalState.WIT
 
 
 def _match_decider(kind: str) -> DecisionMatch:
-    """Return the conditions of a kind of decider; jpweb withdraws what no person approved."""
+    """Return the conditions of a kind of decider; jpweb withdraws approvals without a person."""
     approval_state = _APPROVAL_STATES.get(kind)
     kind_text = f'"kind":{_encode(kind)}'
     key = Cast(F("person_id"), CharField())

@@ -37,7 +37,7 @@ _BATCH_ROWS = 250
 
 @dataclass(frozen=True, slots=True)
 class OmittedContent:
-    """What a bundle does not hold, how many of it, and why."""
+    """Content that a bundle omits: its kind, its number, and the reason."""
 
     what: str
     count: int
@@ -89,7 +89,7 @@ def can_audit_all(person_id: int, conversation_ids: list[int]) -> bool:
 
 
 def describe_conversation(conversation: Conversation) -> bytes:
-    """Return what a bundle says of a conversation besides its events; an import reads it."""
+    """Return a bundle's data of a conversation besides its events; an import reads it."""
     content = {
         "jp_id": conversation.jp_id,
         "title": conversation.title,
@@ -105,7 +105,7 @@ def describe_conversation(conversation: Conversation) -> bytes:
 
 
 def export_questions(conversation: Conversation) -> Iterator[bytes]:
-    """Yield the questions of a conversation: who answered what, when, after how long.
+    """Yield the questions of a conversation: each with its answer, its decider and its times.
 
     Like the events of the bundle, they end where the conversation ended when it was loaded.
     """
@@ -138,7 +138,7 @@ def export_redactions(conversation: Conversation) -> Iterator[bytes]:
 
 
 def list_omitted_content(conversation_ids: list[int]) -> list[OmittedContent]:
-    """Return what no bundle holds of these conversations: not on record, or beside it."""
+    """Return the content of these conversations that no bundle holds: unrecorded, or elsewhere."""
     secrets = Inquiry.objects.filter(conversation_id__in=conversation_ids, state="redacted")
     withheld_approvals = Approval.objects.filter(
         conversation_id__in=conversation_ids,

@@ -60,7 +60,7 @@ class _Metadata(msgspec.Struct):
 
 
 class ImportedBundle(NamedTuple):
-    """The keys of the conversations that were imported, and what was verified."""
+    """The keys of the imported conversations, and the verifier's report."""
 
     conversation_ids: list[int]
     report: Report

@@ -19,7 +19,7 @@ _BATCH_ENTRIES = 500
 
 
 class HiddenEntries(NamedTuple):
-    """How many entries of the ledger a slice leaves out, by what they are of."""
+    """The numbers of the ledger's entries that a slice leaves out, by their place."""
 
     of_other_conversations: int
     of_no_conversation: int

@@ -52,7 +52,7 @@ def read_pages(person_id: int, name: str) -> Iterator[QueuePage]:
 
 
 def list_reviewers(person_id: int, name: str) -> list[Reviewer]:
-    """Return who reviewed any of the items of a queue, by name."""
+    """Return the reviewers of a queue's items, by name."""
     return exported_reviews.list_reviewers(_list_places(_load_items(person_id, name)))
 
 

@@ -1,4 +1,4 @@
-"""Claims: who is on an open question or approval. A claim keeps nobody from answering.
+"""Claims: the person who is on an open question or approval. A claim keeps nobody from answering.
 
 It lapses by the database's clock, so that a closed browser leaves none behind.
 """

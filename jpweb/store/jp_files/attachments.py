@@ -123,7 +123,7 @@ def is_attachable(workspace_row: Workspace) -> bool:
 
 
 def get_turn_obstacle(conversation: Conversation) -> str:
-    """Return why no turn can start in a conversation, and what to do; empty where one can."""
+    """Return why no turn can start in a conversation, and the remedy; empty where one can."""
     if conversation.origin == Origin.NATIVE:
         return _get_native_obstacle(conversation)
     workspace_row = conversation.workspace

@@ -269,7 +269,7 @@ def _append_elements(
     *,
     is_rewritten: bool,
 ) -> int:
-    """Append what follows ``kept_elements`` on disk; where ``is_rewritten`` these are new too."""
+    """Append the elements after ``kept_elements`` on disk; if ``is_rewritten``, all are new."""
     added_elements = disk_elements[len(kept_elements) :]
     if _is_written(locked_row):
         _set_metadata(locked_row, disk_conversation)
@@ -287,7 +287,7 @@ def _append_elements(
 
 
 def _set_metadata(locked_row: Conversation, disk_conversation: DiskConversation) -> None:
-    """Set the metadata that jp or jpweb changed in the files, but for what they lack."""
+    """Set the metadata that jp or jpweb changed in the files, but for missing values."""
     unsaved_names, _ = split_unsaved(locked_row.fingerprint)
     locked_row.archived = disk_conversation.is_archived or "archived" in unsaved_names
     locked_row.needs_indexing = True

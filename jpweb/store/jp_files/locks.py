@@ -51,7 +51,7 @@ _MAX_TRIES = 200
 
 @dataclass(frozen=True, slots=True)
 class LockHolder:
-    """The holder that a lock file names; None for what cannot be read."""
+    """The holder that a lock file names; None for unreadable values."""
 
     pid: int | None = None
     session: str | None = None

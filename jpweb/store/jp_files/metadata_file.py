@@ -95,7 +95,7 @@ def make_label_change(text: str) -> MetadataChange:
 
 
 def get_obstacle(conversation: Conversation) -> str:
-    """Return why a conversation cannot be changed here, and what to do; empty where it can be."""
+    """Return why a conversation cannot be changed here, and the remedy; empty where it can be."""
     workspace_row = conversation.workspace
     if conversation.origin == Origin.IMPORTED:
         return "Imported evidence stays as it was verified."
@@ -169,7 +169,7 @@ def _change_files(
     change: MetadataChange,
     unsaved_values: Mapping[str, Any],
 ) -> DiskConversation | None:
-    """Apply the change to a conversation's files, and write what they lack; returns the files."""
+    """Apply the change and unsaved values to a conversation's files; returns the files."""
     changes = _list_metadata_changes(disk_conversation, change, unsaved_values)
     if workspace.find_stream_file(disk_conversation.folder).name != writer.EVENTS_NAME:
         raise StoreError("This conversation was saved by an older version of jp. Edit it in jp.")
@@ -289,7 +289,7 @@ def _record_change(
 def _choose_fingerprint(
     row: Conversation, change: MetadataChange, changed_files: DiskConversation | None
 ) -> str:
-    """Return the fingerprint of the row; it names what a native one's files lack now."""
+    """Return the fingerprint of the row; it names the values that a native one's files lack."""
     names, fingerprint = external_appends.split_unsaved(row.fingerprint)
     if changed_files is not None:  # all but an archiving was written into them
         names &= {"archived"}

@@ -272,7 +272,7 @@ def _check_name(name: str) -> None:
 def _append_external(
     workspace_row: Workspace, folders: list[DiskConversation], report: MirrorReport
 ) -> list[DiskConversation]:
-    """Append what ``jp`` added to native conversations that have files; returns the other ones."""
+    """Append the events of ``jp`` to native conversations with files; returns the other folders."""
     native_rows = {
         c.jp_id: c
         for c in Conversation.objects.filter(workspace=workspace_row, origin=Origin.NATIVE)

@@ -84,7 +84,7 @@ def record_progress(root: Path, counter: PassCounter) -> None:
 def record_end(
     root: Path, counter: PassCounter, problem: str = "", notes: Collection[str] = ()
 ) -> None:
-    """Record that a pass has ended, with the problem that ended it early; only what differs.
+    """Record that a pass has ended, with the problem that ended it early; only where it differs.
 
     Most passes find nothing and write nothing.
     """

@@ -45,7 +45,8 @@ MAX_PROCESSES = 2
 #: Queue length of a process (prefetch), so that it never waits for a job. It holds one result until
 #: that is received (backpressure), so memory does not grow with the number of files.
 FOLDERS_PER_PROCESS = 2
-#: Niceness that a process adds to its parent's: what serves people has the processor first.
+#: Niceness that a process adds to its parent's: processes that serve people have the processor
+#: first.
 NICENESS = 5
 #: Seconds to wait for a process to end before it is killed.
 SHUTDOWN_TIMEOUT_SECONDS = 2.0
@@ -128,7 +129,7 @@ def _parse_here(
 
 
 def _count_spare_processors(folder_count: int) -> int:
-    """Return the number of processes for much to read; this one writes what they parse."""
+    """Return the number of processes for much to read; this one writes their results."""
     affinity = getattr(os, "sched_getaffinity", None)  # macOS has none
     spare_processors = (len(affinity(0)) if affinity else os.cpu_count() or 1) - 1
     return max(min(spare_processors, MAX_PROCESSES, folder_count - 1), 1)

@@ -1,4 +1,4 @@
-"""Applies redactions again to what a mirror pass reads from JP's file, which keeps the content."""
+"""Applies redactions again to elements that a mirror pass reads: JP's file keeps the content."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RedactedTexts(NamedTuple):
     texts_by_content: dict[str, str]
 
     def get_text(self, anchor: str, text: str) -> str:
-        """Return what a redaction of the element, or else of an equal one, left of its text."""
+        """Return the text that a redaction of the element, or else of an equal one, left."""
         equal_text = self.texts_by_content.get(anchor_ids.strip_ordinal(anchor), text)
         return self.texts_by_anchor.get(anchor, equal_text)
 

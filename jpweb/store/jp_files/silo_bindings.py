@@ -85,7 +85,7 @@ def bind_silo(disk_workspace: DiskWorkspace, bound_id: str) -> DiskWorkspace:
 
 
 def describe_unbound(disk_workspace: DiskWorkspace) -> str:
-    """Return one line on the unbound silo, and what to do; empty where there is none."""
+    """Return one line on the unbound silo and the remedy; empty where there is none."""
     if disk_workspace.unbound_silo is None:
         return ""
     return (

@@ -1,1 +1,1 @@
-"""The ledger: an append-only, hash-chained record of who did what."""
+"""The ledger: an append-only, hash-chained record of acts and their actors."""

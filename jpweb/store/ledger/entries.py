@@ -32,7 +32,7 @@ _NONCE_BYTES = 16
 
 
 class Actor(NamedTuple):
-    """Who or what acted. ``kind``: person, configuration, memory, assistant, system, operator."""
+    """The actor of an act. ``kind``: person, configuration, memory, assistant, system, operator."""
 
     kind: str
     name: str = ""
@@ -48,7 +48,7 @@ class Actor(NamedTuple):
 
 
 SYSTEM = Actor("system")
-#: Whoever runs commands on the server.
+#: The person who runs commands on the server.
 OPERATOR = Actor("operator")
 
 

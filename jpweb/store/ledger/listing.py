@@ -55,7 +55,7 @@ class EntryBatch(NamedTuple):
 
 
 class ConversationReader(NamedTuple):
-    """Who opened a conversation: how often, and when last.
+    """A reader of a conversation: how often, and when last.
 
     ``person_name`` is empty for the operator, and for a person whose account is gone.
     """
@@ -68,7 +68,7 @@ class ConversationReader(NamedTuple):
 
 
 class WorkspaceExporter(NamedTuple):
-    """Who exported lists of a workspace's conversations: how often, and when last.
+    """An exporter of lists of a workspace's conversations: how often, and when last.
 
     ``person_name`` is as in ``ConversationReader``.
     """
@@ -148,7 +148,7 @@ def list_actors(person_id: int) -> dict[int, str]:
 def list_conversation_readers(
     person_id: int, before: int = 0
 ) -> tuple[list[ConversationReader], int]:
-    """Return who else opened the conversations that a person started or continued, latest first.
+    """Return other readers of the conversations that a person started or continued, latest first.
 
     Those of workspaces in which the person has no role any more are left out. A page begins below
     the entry ``before`` (0 for the first page); the second value is that of the next page.
@@ -168,7 +168,7 @@ def list_conversation_readers(
 
 
 def list_workspace_exporters(person_id: int) -> list[WorkspaceExporter]:
-    """Return who else exported lists of workspaces where a person started or continued any.
+    """Return other exporters of lists of workspaces where a person started or continued any.
 
     Such an export, as that of all questions as CSV, names no conversation: it may hold one of
     theirs. The latest come first, at most ``PAGE_ENTRIES``.

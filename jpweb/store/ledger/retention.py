@@ -16,7 +16,7 @@ from jpweb.store.ledger import entry_macs
 from jpweb.store.ledger.entries import Actor, Place, read_details, record_act
 from jpweb.store.models import LedgerEntry
 
-#: Acts whose entries a purge may empty: they say who looked, not who decided.
+#: Acts whose entries a purge may empty: they name readers, not deciders.
 PURGEABLE_ACTS = (Act.READ, Act.SEARCHED, Act.SIGNED_IN, Act.SIGNED_OUT)
 #: Entries of one purge, which lists them by their sequences.
 MAX_PURGED_ENTRIES = 10_000

@@ -102,7 +102,7 @@ class UnsealedProblem(Problem):
 
 
 class _Entry:
-    """A sealed entry, and what is wrong with its place in the chain."""
+    """A sealed entry, and the problems of its place in the chain."""
 
     def __init__(
         self,
@@ -226,7 +226,7 @@ def _find_journal_problems(entry: _Entry, details: dict[str, Any]) -> Iterator[P
 
 
 def _find_redaction_problems(entry: _Entry, details: dict[str, Any]) -> Iterator[Problem]:
-    """Compare the journal with what redactions left; a mirrored event may be gone from its file.
+    """Compare the journal with redacted texts; a mirrored event may be gone from its file.
 
     Equal events share what the last redaction of any of them left, after a mirror pass.
     """

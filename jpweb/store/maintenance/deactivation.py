@@ -97,7 +97,7 @@ def _list_ownerless(person_id: int) -> list[Workspace]:
 
 
 def _end_activity(person: Person, actor: Actor) -> int:
-    """End what a person has under way; return how many sign-ins that were."""
+    """End a person's sign-ins, claims and runs; return the number of sign-ins."""
     ended_session_hashes = accounts.end_sign_ins(person.pk, actor)
     SignInLink.objects.filter(maker=person, used_at=None).delete()
     claims.release_all(person, actor)

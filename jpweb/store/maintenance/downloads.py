@@ -56,7 +56,7 @@ class ContentVersion(NamedTuple):
 
 
 def load_content_version(person_id: int) -> ContentVersion:
-    """Return the version of what a person may download now; three queries."""
+    """Return the version of the content that a person may download now; three queries."""
     memberships = Membership.objects.filter(person_id=person_id).order_by("workspace_id")
     return ContentVersion(
         Redaction.objects.aggregate(last=Max("pk"))["last"] or 0,

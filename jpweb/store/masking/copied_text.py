@@ -57,7 +57,7 @@ def unmask(value: Any, secrets_by_marker: Mapping[str, str]) -> Any:
 
 
 def list_unmasked(value: Any, secrets_by_marker: Mapping[str, str], limit: int | None) -> list[Any]:
-    """Return what a JSON value may have been before its masks.
+    """Return the candidates of a JSON value before its masks.
 
     Several values only where ``limit`` has cut a marker that more than one secret can have.
     """

@@ -1,4 +1,4 @@
-"""Masks suspected secrets in elements: what pages, search and exports show instead of them."""
+"""Masks suspected secrets in elements for pages, search and exports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Titles of mirrored conversations in which something was redacted: files keep the old ones."""
+"""Titles of mirrored conversations with redactions: files keep the old ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def choose_title(conversation: Conversation, file_title: str) -> str:
 
 
 def _split_at_markers(title: str, reasons: set[str]) -> list[str]:
-    """Return what a title has before, between and after its markers with these reasons."""
+    """Return the parts of a title before, between and after its markers with these reasons."""
     markers = [
         re.escape(REDACTION_MARKER)
         .replace(re.escape("{person_name}"), ".+?")
@@ -51,7 +51,7 @@ def _split_at_markers(title: str, reasons: set[str]) -> list[str]:
 
 
 def _split_at_cut_marker(end: str) -> list[str]:
-    """Return what the end of a cut title has before and after the start of a cut marker."""
+    """Return the parts of a cut title's end before and after the start of a cut marker."""
     if _MARKER_START in end:
         return end.split(_MARKER_START, maxsplit=1)
     start = next((start for start in _CUT_MARKERS if end.endswith(start)), "")

@@ -52,7 +52,7 @@ _MARKER_KEY = "redacted"
 _EVENT_KEYS = ("type", "timestamp", "metadata")
 #: Keys of an unknown kind whose values are no content.
 _NAMING_KEYS = ("type", "timestamp")
-#: Text in place of redacted content: who redacted it, and why.
+#: Text in place of redacted content: the person who redacted it, and the reason.
 REDACTION_MARKER = "[redacted by {person_name}: {reason}]"
 #: Half of a character, which UTF-8 does not have.
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -278,7 +278,7 @@ def _list_argument_keys(event: ConversationEvent) -> frozenset[str]:
 def _replace_in_question(
     question: dict[str, Any], strings: Sequence[str], marker: str
 ) -> dict[str, Any]:
-    """Replace strings in what a question says; the names of its parts and its type stay."""
+    """Replace strings in the texts of a question; the names of its parts and its type stay."""
     replaced_fields = {
         name: value if name in _QUESTION_FORM_KEYS else replace_strings(value, strings, marker)
         for name, value in question.items()

@@ -97,13 +97,13 @@ class Conversation(models.Model):
 
     @property
     def version(self) -> str:
-        """Identify what a review of the conversation saw; another after each change of it."""
+        """Identify the version of the conversation that a review saw."""
         # Hashing each event for a version would take seconds for a long conversation.
         return f"{self.revision}.{self.entry_count}"
 
 
 class MirrorPass(models.Model):
-    """The last mirror pass over a workspace that took long, failed or left something out."""
+    """The last mirror pass over a workspace that took long, failed or was incomplete."""
 
     workspace = models.OneToOneField(
         Workspace, models.CASCADE, primary_key=True, related_name="mirror_pass"

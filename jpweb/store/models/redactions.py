@@ -12,7 +12,7 @@ from jpweb.store.models.conversations import Conversation
 
 
 class Redaction(models.Model):
-    """One replacement of one journal entry. No column holds what was replaced.
+    """One replacement of one journal entry. No column holds the replaced content.
 
     ``key`` is random and stays out of the ledger: with it alone can a short secret be guessed from
     the digests. ``text`` is that of the last redaction of an event; it is empty in earlier ones.

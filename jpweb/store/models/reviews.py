@@ -55,7 +55,7 @@ class Review(models.Model):
 
 
 class ReviewTask(models.Model):
-    """The state of the reviews of a question or a conversation, and who works on them."""
+    """The state of the reviews of a question or a conversation, and their reviewer."""
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="review_tasks")
     anchor = models.CharField(

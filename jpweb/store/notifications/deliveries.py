@@ -62,13 +62,13 @@ from jpweb.store.notifications.delivery_channels import (
 from jpweb.stream.answer_type import ANSWER_TYPES
 
 Row = TypeVar("Row", bound=Model)
-#: What a message can be about.
+#: Subjects of messages.
 WaitingRow: TypeAlias = Inquiry | Approval | Mention
 
 
 @dataclass(frozen=True, slots=True)
 class DueNotification:
-    """What waits for a person, and a destination or browser that is due a message of it.
+    """A row that waits for a person, and a destination or browser that is due its message.
 
     That is an open question or approval, or a mention. ``text`` is the question's, and empty for
     a secret one or one of an unknown kind: it is not sent, and so not read. ``url`` is empty for a
@@ -129,7 +129,7 @@ def list_due(limit: int) -> list[DueNotification]:
 
 
 def _get_start(row: WaitingRow) -> datetime:
-    """Return when a row began to wait for somebody."""
+    """Return the time from which a row waits for a person."""
     return row.made_at if isinstance(row, Mention) else row.asked_at
 
 

@@ -1,4 +1,4 @@
-"""Sections of a person's data: which rows name a person, and what the file has of each."""
+"""Sections of a person's data: the rows that name a person, and their values in the file."""
 
 from __future__ import annotations
 

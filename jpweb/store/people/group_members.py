@@ -1,4 +1,4 @@
-"""The people of groups: who is added, joins, declines, leaves and is taken out.
+"""The people of groups: adding, joining, declining, leaving and removing.
 
 Owners add and remove people; joining and leaving are the person's own acts. ``groups`` has the
 locks of such a change, and the memberships that result from it.
@@ -53,7 +53,7 @@ def list_pending_groups(person_id: int) -> QuerySet[GroupMember]:
 
 
 def list_departures(group: Group) -> list[Departure]:
-    """Return who declined or left a group and is not in it again, the latest first; two queries.
+    """Return the people who declined or left a group and are out of it, latest first; two queries.
 
     These acts are read from the ledger, as long as it keeps their entries.
     """

@@ -75,7 +75,7 @@ def list_roles(workspace_id: int) -> QuerySet[GroupRole]:
 
 
 def list_pending_people(workspace_id: int) -> QuerySet[GroupMember]:
-    """Return who is in a workspace once they accept a group, by name."""
+    """Return the people who join a workspace once they accept a group, by name."""
     people = Membership.objects.filter(workspace_id=workspace_id).values("person_id")
     rows = GroupMember.objects.filter(group__roles__workspace_id=workspace_id, accepted_at=None)
     rows = rows.exclude(person_id__in=people).select_related("person")

@@ -23,7 +23,7 @@ from jpweb.store.people import passkeys, second_factors
 
 
 class ProvenIdentity(NamedTuple):
-    """What a provider says of the person at a browser; ``email`` is empty unless verified."""
+    """A provider's claims on the person at a browser; ``email`` is empty unless verified."""
 
     provider: str
     issuer: str
@@ -47,7 +47,7 @@ class Credential(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What pages call it: the passkey's name, or the provider with the e-mail address."""
+        """Label on pages: the passkey's name, or the provider with the e-mail address."""
         if isinstance(self.row, Passkey):
             return self.row.name
         return ", ".join(filter(None, (name_issuer(self.row.issuer), self.row.email)))
@@ -58,7 +58,7 @@ class Credential(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """What was removed from an account, as another person can have added it."""
+    """The credentials removed from an account, as another person can have added them."""
 
     credentials: tuple[Credential, ...]
     is_factor_removed: bool
@@ -68,7 +68,7 @@ NO_REMOVAL = Removal((), is_factor_removed=False)
 
 
 def name_issuer(issuer: str) -> str:
-    """Return what pages call the provider; its address where the settings no longer name it."""
+    """Return the name of the provider; its address where the settings no longer name it."""
     titles = {provider.url: provider.title for provider in settings.OIDC_PROVIDERS.values()}
     return titles.get(issuer, issuer)
 

@@ -108,7 +108,7 @@ def remove_passkey(person: Person, passkey_id: int, actor: Actor | None = None) 
 
 
 def end_passkey(passkey: Passkey, actor: Actor) -> bool:
-    """Remove a passkey as somebody's act; tells whether it was still there."""
+    """Remove a passkey as a person's act; tells whether it was still there."""
     is_removed = bool(Passkey.objects.filter(pk=passkey.pk).delete()[0])
     if is_removed:
         _record(Act.PASSKEY_REMOVED, actor, passkey.person_id, passkey.name)

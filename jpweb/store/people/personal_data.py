@@ -1,4 +1,4 @@
-"""Personal data: what the store holds about one person, as one JSON file.
+"""Personal data: the rows about one person, as one JSON file.
 
 Keys, codes and hashes of sign-ins and links are in none of it. What others wrote, such as a
 question's words or a title, is in it only where the person may still read it.

@@ -30,7 +30,7 @@ _MAX_DOUBLINGS = 10
 
 
 class CodeCheck(NamedTuple):
-    """The result of a code: ``method`` is what it was of, empty for a refused one."""
+    """The result of a code: ``method`` is its kind, empty for a refused one."""
 
     method: str
     locked_until: datetime | None = None

@@ -1,4 +1,4 @@
-"""Whom single sign-on lets in: people with a connected identity, and people who are invited."""
+"""Admission by single sign-on: people with a connected identity, and people who are invited."""
 
 from __future__ import annotations
 

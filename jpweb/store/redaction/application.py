@@ -1,4 +1,4 @@
-"""Redacts events: plans what is replaced where, and replaces it in one transaction.
+"""Redacts events: plans the replacements, and applies them in one transaction.
 
 The only code that changes the text of a journal row. Each replacement is an entry of the ledger,
 by which ``jpweb.store.ledger.verification`` accepts it.
@@ -40,7 +40,7 @@ class NotRedactable(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class RedactionRequest:
-    """What a person asks for: without ``strings`` all content of the event is replaced."""
+    """A person's request: without ``strings`` all content of the event is replaced."""
 
     anchor: str
     reason: str
@@ -53,7 +53,7 @@ class RedactionRequest:
 
 @dataclass(slots=True)
 class Preview:
-    """What is replaced: replacements by event and place, and by other column; and what stays."""
+    """A plan: replacements by event and place, and by other column; and what stays."""
 
     events: list[PreviewedEvent] = field(default_factory=list)
     copies: dict[str, int] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class KeptEvent:
 def preview_redaction(
     conversation: Conversation, request: RedactionRequest, person: Person
 ) -> Preview:
-    """Return what a redaction would replace; changes nothing. Raises NotRedactable."""
+    """Return the plan of a redaction; changes nothing. Raises NotRedactable."""
     with transaction.atomic():
         preview = _redact(conversation.pk, request, person)
         transaction.set_rollback(True)
@@ -102,7 +102,7 @@ def redact(conversation: Conversation, request: RedactionRequest, person: Person
 
 
 def describe_obstacle(conversation_id: int) -> str:
-    """Return why nothing of a conversation can be redacted now; empty where something can."""
+    """Return the reason why a conversation cannot be redacted now; empty where it can."""
     if Run.objects.filter(conversation=conversation_id, state__in=UNFINISHED_STATES).exists():
         return "A turn runs in this conversation. Stop it, then redact."
     return ""

@@ -40,7 +40,7 @@ class CopiedContent:
 
 
 def replace_copies(conversation: Conversation, content: CopiedContent) -> dict[str, int]:
-    """Replace content in what else the database keeps of the conversation; returns counts.
+    """Replace content in the other columns of the conversation; returns counts.
 
     The caller saves the title.
     """

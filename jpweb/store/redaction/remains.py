@@ -1,4 +1,4 @@
-"""Removes what a database keeps on disk of deleted and replaced rows."""
+"""Removes the remains of deleted and replaced rows from a database's disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ADVICE = "Stop jpweb and backups of it, and run this again."
 #: Seconds to wait for the end of older transactions; a standby reports its own every 10 s.
 OLDER_TRANSACTION_SECONDS = 20.0
 _POLL_SECONDS = 0.1
-#: What makes VACUUM keep rows that were deleted before a transaction (``xid``): open transactions
+#: Reasons why VACUUM keeps rows that were deleted before a transaction (``xid``): open transactions
 #: of all databases, and snapshots of this one or of a standby (``backend_xmin``, ``xmin``).
 #: VACUUM ignores the snapshots of other plain VACUUMs, such as autovacuum's.
 _ROW_KEEPERS = """

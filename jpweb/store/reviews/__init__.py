@@ -1,1 +1,1 @@
-"""Reviews: verdicts on questions and conversations, their queues, and who works on them."""
+"""Reviews: verdicts on questions and conversations, their queues and reviewers."""

@@ -1,4 +1,4 @@
-"""Assignments: who is asked to review a question or a conversation."""
+"""Assignments of questions and conversations to reviewers."""
 
 from __future__ import annotations
 

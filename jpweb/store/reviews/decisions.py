@@ -258,7 +258,7 @@ def find_policy_place(
 
 
 def list_people(person_id: int) -> dict[int, str]:
-    """Return the names of who decided in the workspaces that a person audits, by key.
+    """Return the names of the deciders in the workspaces that a person audits, by key.
 
     The members are among them, and people who were removed since.
     """

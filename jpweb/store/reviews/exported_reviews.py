@@ -1,4 +1,4 @@
-"""Reviews of what an export has, as the person who exports may see them."""
+"""Reviews of exported inquiries, as the person who exports may see them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Place: TypeAlias = tuple[int, str]
 
 
 class Reviewer(NamedTuple):
-    """Who reviewed; without a key the account was deleted, or the review was imported."""
+    """A reviewer; without a key the account was deleted, or the review was imported."""
 
     person_id: int | None
     name: str
@@ -53,7 +53,7 @@ class ExportedReviews:
         self._filters = filters
 
     def list_reviewers(self) -> list[Reviewer]:
-        """Return who reviewed any of the inquiries, by name; one query."""
+        """Return the reviewers of the inquiries, by name; one query."""
         inquiries = audit.list_inquiries(self._person_id, self._filters).order_by()
         reviewed_inquiries = inquiries.filter(
             conversation_id=OuterRef("conversation_id"), anchor=OuterRef("anchor")
@@ -74,7 +74,7 @@ class ExportedReviews:
 
 
 def list_reviewers(places: Collection[Place]) -> list[Reviewer]:
-    """Return who reviewed any of these places, by name; one query."""
+    """Return the reviewers of these places, by name; one query."""
     rows = Review.objects.filter(conversation_id__in={key for key, _ in places}).order_by("pk")
     columns = rows.values_list("conversation_id", "anchor", "reviewer_id", "reviewer_name")
     return _sort_reviewers(

@@ -204,7 +204,7 @@ def _count_grid(
     column: str,
     column_values: Sequence[str],
 ) -> Grid:
-    """Count by two columns; what is not in the lists is counted together."""
+    """Count by two columns; values outside the lists are counted together."""
     if not row_values:
         return Grid([], [], {})
     rows_with_rest = rows.annotate(

@@ -1,4 +1,4 @@
-"""Pages of the audit's inquiries in the order of a column, and what each row was shown to whom.
+"""Pages of the audit's inquiries in the order of a column, and each row's receipts.
 
 Each order has an index, so a page costs the same wherever it is.
 """

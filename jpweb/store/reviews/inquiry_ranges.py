@@ -21,7 +21,7 @@ from jpweb.store.sql.waiting_time import WaitingMilliseconds
 
 #: Rows that one page reads at most.
 MAX_SCANNED_ROWS = 2000
-#: What the rows can be sorted by, by the name in an address.
+#: Sort columns of the rows, by the name in an address.
 SORT_COLUMNS: dict[str, Expression | F] = {
     "asked": F("asked_at"),
     "asker": ByteOrder("asker"),

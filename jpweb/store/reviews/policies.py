@@ -14,7 +14,7 @@ REVIEW_COUNTS = (1, 2)
 
 @transaction.atomic
 def set_reviews_required(workspace: Workspace, count: int, actor: Actor) -> None:
-    """Set how many reviews a workspace asks for; what was reviewed before keeps its number."""
+    """Set the number of reviews that a workspace asks for; earlier reviews keep theirs."""
     Workspace.objects.filter(pk=workspace.pk).update(reviews_required=count)
     details = {"setting": "reviews_required", "value": count}
     record_act(Act.SETTING_CHANGED, actor, Place(workspace.pk), **details)

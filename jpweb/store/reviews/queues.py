@@ -150,9 +150,9 @@ _CONDITIONS: dict[str, Callable[[_Row], bool]] = {
     ),
     "secret": lambda row: row.answer_type == Secret.TAG,
 }
-#: Queues of what people assigned or reviewed.
+#: Queues of assigned and reviewed items.
 _TASK_QUEUES = ("assigned", "second", "disagreed", "escalated")
-#: Those of what an owner may decide.
+#: Those of items that an owner may decide.
 _UNDECIDED_QUEUES = ("disagreed", "escalated")
 QUEUE_NAMES = (*_TASK_QUEUES, *_CONDITIONS, "sample")
 
@@ -165,7 +165,7 @@ def load_queues(person_id: int) -> ReviewQueues:
 
 
 def load_own_queues(person_id: int) -> list[Queue]:
-    """Return what is assigned to a person and what they may decide as an owner; five queries.
+    """Return the items that are assigned to a person or wait for them as an owner; five queries.
 
     Queues in which nothing is left are left out; with no such task it takes two queries.
     """

@@ -1,4 +1,4 @@
-"""Reservations: of two auditors only one reviews a thing at a time, and the other sees who does.
+"""Reservations: of two auditors only one reviews a subject at a time, and the other sees the name.
 
 A reservation lapses by the database's clock, so that a closed browser holds nothing up.
 """

@@ -1,4 +1,4 @@
-"""Reviews: who may give which, what each person sees of them, and their insertion.
+"""Reviews: the rights to give and see them, and their insertion.
 
 A subject has up to two rounds, by different people. Where the workspace requires two, the second
 is blind: verdict and note of the first are shown once both are in. Where the two disagree, or one
@@ -41,7 +41,7 @@ _OWN_CONVERSATION_REFUSAL = "You took part in this conversation, so someone else
 
 
 class ReviewInput(NamedTuple):
-    """The form that a person sends; ``version`` and ``seen_count`` say what their page showed."""
+    """The form that a person sends; ``version`` and ``seen_count`` are those of their page."""
 
     verdict: Verdict
     note: str
@@ -261,7 +261,7 @@ def clean_note(text: str) -> str:
 
 
 def submit_review(subject: ReviewSubject, person: Person, draft: ReviewInput) -> Review:
-    """Insert a person's review of what their page showed, and end their reservation.
+    """Insert a person's review of the version on their page, and end their reservation.
 
     The same review sent twice is inserted once. Raises ReviewRefused where the person may not, or
     where another review or a change of the subject came first.
@@ -373,7 +373,7 @@ def _update_task(task: ReviewTask, history: ReviewHistory, person: Person) -> No
 
 
 def _record_review(history: ReviewHistory, review: Review, person: Person) -> None:
-    """Record a review. The note is in the ledger as a hash: it may quote what is redacted later.
+    """Record a review. The note is in the ledger as a hash: it may quote later redactions.
 
     So is the verdict of a review that the other reviewer must not know yet. The entry that
     completes a blind review names both verdicts.

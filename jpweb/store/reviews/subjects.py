@@ -27,7 +27,7 @@ _FETCH_ENTRIES = 500
 
 
 class ReviewSubject(NamedTuple):
-    """What is reviewed; without an ``inquiry`` the conversation is. ``version`` identifies it."""
+    """Subject of a review; without ``inquiry`` the conversation. ``version`` identifies it."""
 
     conversation: Conversation
     inquiry: Inquiry | None
@@ -142,7 +142,7 @@ def find_own_conversations(conversation_ids: Collection[int], person_id: int) ->
 
 
 def hash_content(subject: ReviewSubject) -> str:
-    """Return the SHA-256 of what is reviewed: of the question's events, or of all events.
+    """Return the SHA-256 of the subject: of the question's events, or of all events.
 
     It is the hash of the hashes of the stored texts, a line each, in the order of the journal.
     """

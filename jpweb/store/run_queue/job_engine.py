@@ -134,7 +134,7 @@ class _ResilientJobManager(JobManager):
         await _retry_until_connected(lambda: finish(job, status, delete_job))
 
     async def retry_job(self, job: Job, *args: Any, **kwargs: Any) -> None:
-        """Retry a job at once, whatever this machine's clock shows."""
+        """Retry a job at once, for any clock of this machine."""
         retry = super().retry_job
         kwargs["retry_at"] = RETRY_AT
         await _retry_until_connected(lambda: retry(job, *args, **kwargs))

@@ -69,7 +69,7 @@ class GroupedHits(NamedTuple):
 
 @dataclass(slots=True)
 class _Conversation:
-    """What was found of one conversation: each event with its words, a bit for each, and category.
+    """The hits of one conversation: each event with its words, a bit for each, and category.
 
     Bits instead of sets: ``search.1m.grouped`` went from 73 to 42 ms.
     """
@@ -165,7 +165,7 @@ def _choose_terms(terms: Sequence[QueryTerm]) -> tuple[list[QueryTerm], tuple[st
 def _find_conversations(
     search: Search, terms: Sequence[QueryTerm]
 ) -> tuple[dict[int, _Conversation], Counter[str], bool]:
-    """Return what was found by conversation, and the number of events by category."""
+    """Return the hits by conversation, and the number of events by category."""
     conversations: defaultdict[int, _Conversation] = defaultdict(_Conversation)
     is_limited = False
     for index, term in enumerate(terms):

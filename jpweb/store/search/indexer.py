@@ -331,7 +331,7 @@ class _PassageChanges(NamedTuple):
 def _find_changes(
     key: int, stored_rows: list[passage_queries.StoredRow], drafts: Sequence[passages.PassageDraft]
 ) -> _PassageChanges | None:
-    """Return what makes these passages of a conversation the drafts; None where they are."""
+    """Return the changes that make these passages of a conversation the drafts; else None."""
     stored_passages = {(row[2], row[3]): (row[0], row[1], row[2:]) for row in stored_rows}
     pending_drafts = {(draft.position, draft.part): draft for draft in drafts}
     obsolete_ids = []

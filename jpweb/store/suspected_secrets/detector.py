@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 #: Characters that a pattern searches at a time, and those that two windows share.
 WINDOW_CHARS, OVERLAP_CHARS = 1_000, 300
-#: Characters of a text that are searched, and seconds of an event; what is beyond is not searched.
+#: Characters of a text that are searched, and seconds of an event; the rest is not searched.
 MAX_TEXT_CHARS, MAX_EVENT_SECONDS = 1_000_000, 2.0
 #: Different secrets of one text, and of one event.
 MAX_SECRETS = 50
@@ -98,7 +98,7 @@ _Pattern = tuple[str, re.Pattern[str]]
 
 
 class Finding(NamedTuple):
-    """What looks like a secret in a text, from ``start`` to before ``end``."""
+    """A suspected secret in a text, from ``start`` to before ``end``."""
 
     kind: str
     start: int
@@ -111,7 +111,7 @@ def start_event() -> float:
 
 
 def find_secrets(text: str, deadline: float) -> list[Finding]:
-    """Return what looks like secrets, in order and disjoint, as far as found in time.
+    """Return the suspected secrets, in order and disjoint, as far as found in time.
 
     Of equal ones it is the first: whatever masks it masks all.
     """

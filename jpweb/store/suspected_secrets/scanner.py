@@ -40,7 +40,7 @@ _DIGEST_SALT = "jpweb.suspected_secrets"
 
 
 class ScanStep(NamedTuple):
-    """A conversation that was searched; ``has_masked``: pages of it show something else now."""
+    """A conversation that was searched; ``has_masked``: its pages have changed."""
 
     conversation_id: int
     has_masked: bool
@@ -101,7 +101,7 @@ def compute_digest(secret: str) -> str:
 
 
 def _scan_batch(key: int, entry_count: int, revision: int, first_position: int) -> bool:
-    """Search entries from a position on; return whether something is masked now."""
+    """Search entries from a position on; return whether this masked any text."""
     entries = _read_entries(key, first_position)
     end = entries[-1].position + 1 if entries else entry_count
     deadline = time.monotonic() + BATCH_SECONDS
@@ -177,7 +177,7 @@ def _search_entry(entry: _ScannedEntry) -> list[_Suspicion]:
 
 
 def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspicion]) -> bool:
-    """Write rows, and mask titles and questions; return whether something new is masked.
+    """Write rows, and mask titles and questions; return whether this masked any text.
 
     Passages of what was masked before stay: the indexer, which wrote them, has nothing to do.
     """

@@ -37,7 +37,7 @@ _read_counts_query = CompiledQuery(
 
 
 def extend_mark(person_id: int, conversation_id: int, entry_count: int) -> None:
-    """Extend a person's read mark to an entry of their own, which follows what they read."""
+    """Extend a person's read mark to an entry of their own, which follows those they read."""
     marks = ReadMark.objects.filter(person_id=person_id, conversation_id=conversation_id)
     marks.filter(entry_count__lt=entry_count).update(entry_count=entry_count)
 

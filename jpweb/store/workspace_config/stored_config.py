@@ -1,4 +1,4 @@
-"""What a conversation has stored of its configuration: its base, and the changes in its stream."""
+"""The stored configuration of a conversation: its base, and the changes in its stream."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_CHANGE_CHARACTERS, MAX_TOTAL_CHARACTERS = 512 * 1024, 4 * directory_handles.
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """A ``config_delta`` at its position and anchor; it applies to what follows.
+    """A ``config_delta`` at its position and anchor; it applies to later events.
 
     ``turn_number`` is that of the first turn under it, None where none began since.
     """
@@ -100,7 +100,7 @@ def has_files(conversation: Conversation) -> bool:
 
 
 def read_stored_config(conversation: Conversation, masks: Masks | None = None) -> StoredConfig:
-    """Read what a conversation has stored. A part that cannot be read becomes a problem.
+    """Read a conversation's stored configuration. A part that cannot be read becomes a problem.
 
     ``masks`` hides suspected secrets of the changes from people. A conversation that began here has
     no base of its own: ``writer`` writes the smallest that JP loads, which decides nothing.

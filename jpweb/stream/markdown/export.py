@@ -89,7 +89,7 @@ class MarkdownOptions:
 
 
 def format_outcome(outcome: InquiryOutcome) -> str:
-    """Return the line of an outcome: JP's, whatever the outcome.
+    """Return the line of an outcome: JP's, for every outcome.
 
     A reason of another version is written verbatim but for control characters, which could add
     lines; they are escaped as in JSON.
@@ -214,7 +214,7 @@ def _write_inquiry(inquiry: InquiryPair) -> Iterator[str]:
 
 
 def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
-    """Yield who settled a question, when, by which channel, and the words of a decline."""
+    """Yield the decider of a question, the time, the channel, and the words of a decline."""
     note = inquiry.response.note if inquiry.response else {}
     asked_at, settled_at = inquiry.asked_at, inquiry.settled_at
     decider = _name_decider(note.get("by"))

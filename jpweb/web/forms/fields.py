@@ -1,4 +1,4 @@
-"""Form fields that take exactly what jpweb's addresses and the store take."""
+"""Form fields that take exactly the values of jpweb's addresses and the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms of signing in and joining: a code, a passkey, and what an invited person keeps."""
+"""Forms of signing in and joining: a code, a passkey, and an invited person's credentials."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class InvitationCodeForm(CodeForm):
         return bool(self.data.get("do") == "join")
 
     def list_kept_keys(self) -> list[str]:
-        """Return the keys of what the person keeps."""
+        """Return the keys of the credentials that the person keeps."""
         self.full_clean()
         kept_keys: list[str] = self.cleaned_data["keep"]
         return kept_keys

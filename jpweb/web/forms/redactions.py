@@ -1,4 +1,4 @@
-"""Form of a redaction: what of an event is replaced, where, and why."""
+"""Form of a redaction: the strings to replace, the scope and the reason."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class RedactionForm(forms.Form):
         return values
 
     def make_request(self, anchor: str) -> RedactionRequest:
-        """Return what the valid form asks for."""
+        """Return the request of the valid form."""
         scope = self.cleaned_data["scope"]
         return RedactionRequest(
             anchor,

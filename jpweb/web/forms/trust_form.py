@@ -1,4 +1,4 @@
-"""The form in which owners trust what a configuration would run, and its values."""
+"""The form in which owners trust the items of a configuration, and its values."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class TrustGroup:
 
     @property
     def first(self) -> TrustStatus:
-        """The entry that represents all in what would run."""
+        """The entry that stands for all items."""
         return self.entries[0]
 
     @property
     def title(self) -> str:
-        """What an owner would trust."""
+        """The items that an owner would trust."""
         if not self.first.item.runs:
             return display_text.BUILTIN_TRUST_LABEL
         return display_text.TRUST_KIND_LABELS[self.first.item.kind.value]

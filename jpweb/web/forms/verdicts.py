@@ -16,7 +16,7 @@ from jpweb.web.labels import review_labels
 
 
 class VerdictForm(forms.Form):
-    """A review. ``version`` and ``seen`` tell the store what the page showed."""
+    """A review. ``version`` and ``seen`` tell the store which version the page showed."""
 
     verdict = forms.TypedChoiceField(
         choices=[(tag, label) for tag, (label, _) in review_labels.VERDICT_LABELS.items()],

@@ -17,7 +17,7 @@ COLUMN_LABELS = (
 #: How many people had a question on their screen, of those whose pages it was sent to.
 SHOWING = "{seen_count} of {delivered_count}"
 NEVER_SHOWN = "Not shown"
-#: In its place where jp asked, which tells nobody who saw it.
+#: In its place where jp asked, which does not report receipts.
 SHOWN_IN_JP = "Asked in jp"
 #: The subject of a decision about a conversation.
 CONVERSATION_SUBJECT = "Whole conversation"

@@ -141,7 +141,7 @@ GROUP_CHANGE_LABELS: Mapping[str, str] = {
     "role given": "role given",
     "role taken": "role removed",
 }
-#: Kinds of what acts were about: approvals, interrupts, ended sign-ins, exports, trusted items.
+#: Kinds of the subjects of acts: approvals, interrupts, ended sign-ins, exports, trusted items.
 KIND_LABELS: Mapping[str, str] = {
     ApprovalKind.RUN: DecisionKind.RUN.label,
     ApprovalKind.DELIVER: DecisionKind.DELIVER.label,

@@ -1,4 +1,4 @@
-"""The outcome of an inquiry as pages show it: the answer, who decided, and how long it took."""
+"""The outcome of an inquiry as pages show it: the answer, the decider and the duration."""
 
 from __future__ import annotations
 

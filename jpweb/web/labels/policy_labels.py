@@ -28,7 +28,7 @@ _KIND_BY_NAME = {"permission": "run", "delivery": "deliver"}
 
 
 class PolicyLabel(NamedTuple):
-    """The badge of a policy's decision, who decided, and its row among decisions.
+    """The badge of a policy's decision, its decider, and its row among decisions.
 
     That is the approval that holds, else the policy's own: ``row_name`` and ``key`` name it.
     """

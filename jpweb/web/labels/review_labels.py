@@ -36,7 +36,7 @@ QUEUE_LABELS: Mapping[str, tuple[str, str]] = {
     "secret": ("Secret questions", "questions for a secret"),
     "sample": ("Random sample", "one in 20 questions, other ones each week"),
 }
-#: What was done to the finished items of a queue, where it is not a review.
+#: Labels of the finished items of a queue, where that is not a review.
 FINISHED_LABELS: Mapping[str, str] = {"disagreed": "decided", "escalated": "decided"}
 #: Labels of the rounds of a review.
 ROUND_LABELS: Mapping[int, str] = {

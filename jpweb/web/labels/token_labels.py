@@ -1,4 +1,4 @@
-"""Numbers of tokens as people read them; what is on no record is never a zero."""
+"""Numbers of tokens as people read them; a missing number is never a zero."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _NAMED_FILTERS = (
     "conversation", "workspace", "outcome", "reason", "source", "tool", "person", "account",
     "decided", "words", "identifier", "kind", "act", "state",
 )  # fmt: skip
-#: What filters add that are on or off.
+#: Parts of file names for filters that are on or off.
 _FLAG_PARTS = {"demo": "with-demo", "unattended": "with-unattended"}
 _OTHER_CHARS = re.compile(r"[^a-z0-9]+")
 

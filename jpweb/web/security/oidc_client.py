@@ -1,4 +1,4 @@
-"""OpenID Connect client: sends browsers to a provider, and verifies what they come back with.
+"""OpenID Connect client: sends browsers to a provider, and verifies the reply.
 
 Authorization code flow with PKCE and a state that is bound to the session, by django-allauth's
 adapter. allauth's views, account models and signals are not used: who may come in, and under which
@@ -27,7 +27,7 @@ from jpweb.web import notice_text
 
 #: The length of the column that holds an address.
 MAX_EMAIL_CHARACTERS = 254
-#: What allauth raises for a reply that is not as the protocol wants it.
+#: Errors that allauth raises for a reply that breaks the protocol.
 _INVALID_REPLY = (
     *(OAuth2Error, ImproperlyConfigured),  # the latter for a subject that is too long
     *(ValueError, KeyError, TypeError, AttributeError),  # JSON of another shape
@@ -43,7 +43,7 @@ class SignOnFailed(Exception):
 
 
 class SignOn(NamedTuple):
-    """A finished sign-on; ``person_id`` is who connects the identity, None: it signs in.
+    """A finished sign-on; ``person_id`` is the person who connects the identity; None: it signs in.
 
     ``next_url`` is the page of this site to open once the person is signed in.
     """
@@ -100,7 +100,7 @@ def make_address(
 
 
 def verify_callback(request: HttpRequest, provider: IdentityProvider) -> SignOn:
-    """Return who the provider says is at the browser. Raises SignOnFailed."""
+    """Return the identity that the provider proves. Raises SignOnFailed."""
     client = _make_provider(request, provider)
     state = _take_state(request, client.sub_id)
     if "error" in request.GET:

@@ -68,7 +68,7 @@ REFUSED_LINK_LIMIT = RateLimit(20, 60)
 SIGN_ON_LIMIT = RateLimit(60, 60)
 #: Searches per person: 120 a minute.
 SEARCH_LIMIT = RateLimit(120, 60)
-#: Words in *Go to* and the list, per person: 400 a minute. While somebody types, the scripts send
+#: Words in *Go to* and the list, per person: 400 a minute. While a person types, the scripts send
 #: a request every 150 ms at most.
 TYPING_LIMIT = RateLimit(400, 60)
 #: WebSocket connections per person: 240 a minute.

@@ -1,4 +1,4 @@
-"""Records in the ledger who read or exported conversations."""
+"""Records reads and exports of conversations in the ledger."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ MAX_QUERY_CHARS = query_parser.MAX_QUERY_CHARS
 MAX_FILTER_CHARS = 200
 #: Routes that search for the text of the parameter ``q``.
 TEXT_ROUTES = frozenset({"search", "conversation-find"})
-#: Parameters of a route that narrow what it shows.
+#: Parameters of a route that narrow its content.
 FILTERS_BY_ROUTE: Mapping[str, tuple[str, ...]] = {
     "search": tuple(query_parser.FILTER_DESCRIPTIONS),
     "audit": tuple(field.name for field in fields(AuditFilters)),
@@ -129,7 +129,7 @@ def note_search(request: Request) -> None:
 
 
 def record_export(request: Request, place: Place, **details: str | int) -> None:
-    """Record that a person exports something, before its first byte is sent."""
+    """Record a person's export, before its first byte is sent."""
     record_act(Act.EXPORTED, Actor.from_person(request.user), place, **details)
 
 

@@ -15,7 +15,7 @@ from jpweb.web import converters
 
 
 def render_page(request: HttpRequest, problem: str = "", status: int = 200) -> HttpResponse:
-    """Return the page with the ways to sign in, and with what went wrong."""
+    """Return the page with the ways to sign in, and with the problem."""
     context = {
         "problem": problem,
         "providers": settings.OIDC_PROVIDERS.values(),

@@ -1,4 +1,4 @@
-"""WebAuthn: challenges for passkeys, and the verification of what an authenticator replies.
+"""WebAuthn: challenges for passkeys, and the verification of an authenticator's replies.
 
 A challenge is bound to the session, counts once and for ``CHALLENGE_SECONDS``. The relying party is
 the site under the address that the browser shows, which ``ALLOWED_HOSTS`` admits. Imported on the
@@ -39,7 +39,7 @@ MAX_REPLY_CHARACTERS = 20_000
 RELYING_PARTY_NAME = "jpweb"
 #: Key in a session's data, of the challenge that it waits for.
 _CHALLENGE_KEY = "passkey_challenge"
-#: What fido2 raises for a reply that is not as the protocol wants it, or proves nothing.
+#: Errors that fido2 raises for a reply that breaks the protocol, or proves nothing.
 _INVALID_REPLY = (
     *(ValueError, KeyError, TypeError, AttributeError, IndexError),  # JSON or CBOR of another shape
     *(AssertionError, NotImplementedError),  # no credential; an unknown kind of key

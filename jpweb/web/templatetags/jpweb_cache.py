@@ -1,4 +1,4 @@
-"""The block tag that caches HTML in the process, and what it needs as a key."""
+"""The block tag that caches HTML in the process, and its keys."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _ANSWER_BADGE = (
 
 @register.simple_tag
 def inquiry_badge(inquiry: InquiryPair) -> SafeString:
-    """Render an inquiry's outcome in one line: answer, reply or state, who decided, how long."""
+    """Render an inquiry's outcome in one line: answer, reply or state, decider, duration."""
     label = outcome_labels.describe_outcome(inquiry)
     text = label.note if label.is_reply else label.answer
     line = clip_line(invisible_characters.reveal_invisible(text), MAX_BADGE_CHARS)

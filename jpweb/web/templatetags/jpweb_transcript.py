@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 register = template.Library()
 _NO_ANCHORS: frozenset[str] = frozenset()
-#: What the turns of an outline show, by the names of its template.
+#: Values of an outline's turns, by the names of its template.
 _OUTLINE_NAMES = (
     "conversation",
     "turn_slice",
@@ -81,7 +81,7 @@ def transcript_line(
     open_folds: frozenset[str] = _NO_ANCHORS,
     closed_folds: frozenset[str] = _NO_ANCHORS,
 ) -> SafeString:
-    """Render a line: what precedes its item, the item, its annotations, what is left out."""
+    """Render a line: the parts before its item, the item, its annotations, the omissions."""
     item_html = render_item(line.item, conversation, False, open_folds, closed_folds)
     parts = [_render_line_head(line), item_html, render_annotations(line.item, conversation)]
     if line.omitted_count:

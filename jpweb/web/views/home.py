@@ -1,4 +1,4 @@
-"""Start page and *Go to*: what needs a person's attention, and every page that they can open."""
+"""Start page and *Go to*: the rows that wait for a person, and every page that they can open."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @access.any_workspace(Role.RESPONDER)
 def list_questions(request: Request) -> HttpResponse:
-    """Show what waits for the person; ``workspace`` narrows that to one of theirs."""
+    """Show the cards of the person; ``workspace`` narrows them to one of theirs."""
     person_id = request.user.pk
     counts = approvals.count_waiting_by_workspace(person_id)
     workspace_id = converters.parse_number(request.GET.get("workspace"))

@@ -281,7 +281,7 @@ def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> Inb
 
 
 def _render_count(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> str:
-    """Render the count, and what notifications name: what is new, or back from a snooze, last."""
+    """Render the count, and the row that notifications name: the newest or the last returned."""
     item, returned_item = plan.newest, inbox.returned
     if returned_item and _is_pending(inbox, rows.get_row(returned_item)):
         item = max(returned_item, item or returned_item)
@@ -340,7 +340,7 @@ def _render_closed_cards(
 
 
 def _render_claims(open_cards: CardKeys, cards: CardKeys, rows: _RowLookup) -> list[str]:
-    """Render who is on each row whose open card shows another claim, or none.
+    """Render the claim of each row whose open card shows another claim, or none.
 
     The page names its open cards; ``cards`` are those that its person may answer. A new card is
     sent with its claim.

@@ -1,4 +1,4 @@
-"""The sends of one batch: what is pending of each socket when the batch takes it."""
+"""The sends of one batch: the pending flags of each socket when the batch takes it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class PendingUpdates:
     def restore_conversation(
         self, *, has_changes: bool, text_signal: Signal | None, is_text_newer: bool
     ) -> None:
-        """Make a conversation update pending again that was not sent; what came since is newer."""
+        """Make a conversation update pending again that was not sent; later signals are newer."""
         if not (self.has_changes or self.text_signal):
             self.is_text_newer = is_text_newer
         self.has_changes = self.has_changes or has_changes

@@ -1,4 +1,4 @@
-"""What reasoning a configuration wants of a model, by JP's rules: unset is not off."""
+"""The reasoning that a configuration wants of a model, by JP's rules: unset is not off."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ReasoningKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReasoningModel:
-    """What a model can do. ``levels`` are those it accepts, ``max_output`` its limit in tokens."""
+    """A model's capabilities. ``levels`` are accepted ones, ``max_output`` its limit in tokens."""
 
     kind: ReasoningKind
     levels: Sequence[str] = LEVELS

@@ -101,7 +101,7 @@ def _overlay_schema(server_schema: Mapping[str, Any], declared_tool: ToolConfig)
 def _overlay_parameter(
     server_schema: Mapping[str, Any], own_schema: Mapping[str, Any], own_text: str | None
 ) -> dict[str, Any]:
-    """Return a parameter's schema; the description is whole, whatever the summary is."""
+    """Return a parameter's schema; the description is whole, with any summary."""
     server_text = server_schema.get("description")
     description = _overlay_description(
         own_text or "", server_text if isinstance(server_text, str) else ""

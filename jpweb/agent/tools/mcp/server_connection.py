@@ -91,7 +91,7 @@ class ServerConnection:
         return asyncio.create_task(self._run_connection(), name=f"mcp {self.name}")
 
     async def _wait_ready(self) -> None:
-        """Wait until the connection is open, has failed, or has no more time to start."""
+        """Wait until the connection is open, has failed, or its time to start is over."""
         seconds = self._config.start_seconds or None
         ready_task = asyncio.create_task(self._ready_event.wait())
         try:

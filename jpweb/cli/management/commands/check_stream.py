@@ -1,4 +1,4 @@
-"""Report what a stream's file contains, without importing it."""
+"""Report the contents of a stream's file, without importing it."""
 
 from __future__ import annotations
 

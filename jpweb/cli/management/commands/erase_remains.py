@@ -1,4 +1,4 @@
-"""Rewrite the database's files without what was redacted or deleted."""
+"""Rewrite the database's files without redacted and deleted content."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Command(BaseCommand):
     """``jpweb erase_remains``."""
 
     requires_system_checks = (text_settings.CHECK_TAG,)
-    help = "Rewrite the database's files without what was redacted or deleted."
+    help = "Rewrite the database's files without redacted and deleted content."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         # With PostgreSQL a server may run: tables are locked, not the data folder.

@@ -73,7 +73,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 FREE_CHARACTERS, CHARACTER_RATIO = 8 * 1024, 2
 #: A string or a comment of JSON with comments.
 _JSON_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-#: What JSON writes as an object or array; YAML's pairs are tuples.
+#: Types that JSON writes as an object or array; YAML's pairs are tuples.
 _CONTAINERS = (dict, list, tuple)
 _PARSERS: dict[str, tuple[str, Callable[[str], Any]]] = {
     ".toml": ("TOML", tomllib.loads),
@@ -121,7 +121,7 @@ def _encode_date(value: Any) -> str:
     raise TypeError(type(value).__name__)
 
 
-#: Niceness that it adds to its parent's: what serves people has the processor first.
+#: Niceness that it adds to its parent's: processes that serve people have the processor first.
 _NICENESS = 5
 
 

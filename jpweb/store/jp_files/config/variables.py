@@ -34,7 +34,7 @@ class _Kind(StrEnum):
 
 _Tree: TypeAlias = "Mapping[str, _Tree | _Kind]"
 
-#: The key under which a table says what a text in its place means.
+#: The key under which a table has the meaning of a text in its place.
 _OWN = ""
 #: The key of a table that takes any name: the part up to the next underscore.
 _ANY = "*"

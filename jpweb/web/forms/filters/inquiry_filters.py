@@ -30,7 +30,7 @@ def _make_day_field(name: str) -> forms.DateField:
 
 #: The filters that questions, their charts and decisions share.
 SHARED_FILTERS = ("workspace", "conversation", "identifier", "demo", "since", "until")
-#: What the address of the table has beside its filters: the order, and where the page begins.
+#: Parameters of the table beside its filters: the order, and where the page begins.
 PLACE_PARAMS = ("sort", "before", "at")
 #: Characters of the table's query string that the page of a question passes on.
 MAX_QUERY_CHARS = 2000

@@ -1,1 +1,1 @@
-"""Pages of what people add beside conversations: comments, mentions and bookmarks."""
+"""Pages of annotations beside conversations: comments, mentions and bookmarks."""

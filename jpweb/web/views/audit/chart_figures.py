@@ -25,7 +25,7 @@ _MAX_WAITING_GROUPS = 12
 
 
 class Cell(NamedTuple):
-    """A cell; ``query`` filters the audit table by what it counts, "" where no filter does."""
+    """A cell; ``query`` filters the audit table by the cell's rows, "" where no filter does."""
 
     text: str
     query: str = ""

@@ -175,7 +175,7 @@ def _describe_subject(entry: LedgerEntry, subjects: EntrySubjects) -> str:
 
 
 def _find_url(entry: LedgerEntry, event: str) -> str:
-    """Return the address of what an entry's decision is about, else of the ledger's entries."""
+    """Return the address of the subject of an entry's decision, else of the ledger's entries."""
     kind, _, key = entry.subject.partition(":")
     if event and entry.conversation_id:
         return transcript.make_event_url(entry.conversation_id, event)

@@ -64,7 +64,7 @@ def _build_day(day: date, pairs: Sequence[tuple[Decision, dict[str, Any]]]) -> T
 
 
 def _describe_decider(row: dict[str, Any]) -> str:
-    """Return who decided, as the table says it."""
+    """Return the decider, in the words of the table."""
     if "entry" in row:
         return str(row["actor"])
     if approval := row.get("approval"):

@@ -32,7 +32,7 @@ class Column(NamedTuple):
 
 
 class InquiryRow(NamedTuple):
-    """A row of the table, and what its inquiry alone does not say.
+    """A row of the table, and the values that its inquiry lacks.
 
     ``attempt`` is empty for the first one, and where the inquiry's id has none; ``channel`` for an
     answer that came by a page.

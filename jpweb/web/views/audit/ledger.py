@@ -1,4 +1,4 @@
-"""The ledger: its entries, its signed head, its file, and who read a person's conversations."""
+"""The ledger: its entries, its signed head, its file, and readers of a person's conversations."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def download_verifier(request: Request) -> HttpResponseBase:
 
 @access.signed_in
 def show_readers(request: Request) -> HttpResponse:
-    """Show who else opened a person's conversations, or exported lists of them.
+    """Show other readers of a person's conversations, and exporters of lists of them.
 
     Those are the ones that the person started, and those in which they started a turn.
     """
@@ -150,7 +150,7 @@ def _name_entries(request: Request, filters: LedgerFilters, suffix: str) -> str:
 def _read_entries(
     request: Request, filters: LedgerFilters, host: str
 ) -> Iterator[tuple[list[dict[str, Any]], EntryBatch]]:
-    """Yield the values of entries a batch at a time; the last one ends with what is left out."""
+    """Yield the values of entries a batch at a time; the last one ends with the omissions."""
     workspaces = accounts.list_workspaces(request.user.pk, Role.AUDITOR)
     names = {workspace.pk: workspace.name for workspace in workspaces}
     for batch in listing.read_batches(request.user.pk, filters):

@@ -1,4 +1,4 @@
-"""Redaction of an event: the form, a preview of what is replaced, and the replacement."""
+"""Redaction of an event: the form, a preview of the replacements, and their application."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def show_redaction(request: Request, conversation: Conversation, anchor: str) ->
 @access.conversation(Role.AUDITOR)
 @sensitive_post_parameters("strings")
 def preview_redaction(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
-    """Show what a redaction would replace."""
+    """Show the preview of a redaction."""
     form = RedactionForm(request.POST)
     context = _make_context(conversation, anchor, form)
     if form.is_valid():
@@ -93,7 +93,7 @@ def _redact(request: Request, conversation: Conversation, anchor: str) -> HttpRe
 
 
 def _describe_kept(preview: Preview) -> Iterator[str]:
-    """Yield sentences about what the redaction has left, as its preview has named it."""
+    """Yield sentences about the content that the redaction kept, in the words of its preview."""
     positions = [str(event.position) for event in preview.kept_events]
     if positions:
         is_one = len(positions) == 1

@@ -1,1 +1,1 @@
-"""Single sign-on: pages on which identity providers prove who somebody is."""
+"""Single sign-on: pages on which identity providers prove a person's identity."""

@@ -59,7 +59,7 @@ def show_download(request: Request) -> HttpResponse:
 
 @access.signed_in
 async def download_personal_data(request: Request) -> HttpResponseBase:
-    """Download what jpweb holds about the person."""
+    """Download the person's data."""
     name = PERSONAL_DATA_FILE_NAME
     record = partial(read_recording.record_export, request, Place(), file=name)
     pieces = personal_data.make_personal_data(request.user, apprise_sender.redact_address)

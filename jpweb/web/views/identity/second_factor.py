@@ -186,7 +186,7 @@ def _render_entry(
 
 
 def _check_own_code(request: Request) -> str:
-    """Use the code of a form of the signed-in person; return what is wrong with it."""
+    """Use the code of a form of the signed-in person; return its problem."""
     check = second_factors.check_code(request.user.pk, CodeForm(request.POST).read_code())
     if check.method:
         return ""

@@ -74,7 +74,7 @@ def show_configuration(request: Request, conversation: Conversation) -> HttpResp
 @require_POST
 @access.conversation(Role.OWNER)
 def change_trust(request: Request, conversation: Conversation) -> HttpResponse:
-    """Trust what the next turn would run, or withdraw that, in this conversation alone."""
+    """Trust the items of the next turn, or withdraw that, in this conversation alone."""
     form = TrustForm(request.POST)
     is_withdrawn = request.POST.get("action") == "withdraw"
     try:

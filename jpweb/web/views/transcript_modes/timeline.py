@@ -35,7 +35,7 @@ MAX_LINKED_CHANGES = 3
 
 
 class Segment(NamedTuple):
-    """A part of a bar: what the time was spent on, its left edge and its width."""
+    """A part of a bar: its label, its left edge and its width."""
 
     name: str
     x: float

@@ -30,7 +30,7 @@ def show_form(request: Request) -> HttpResponse:
 @require_POST
 @access.first_person
 def check_folder(request: Request) -> HttpResponse:
-    """Show what the folder holds, and ask for confirmation."""
+    """Show the contents of the folder, and ask for confirmation."""
     folder, name = _read_fields(request)
     try:
         candidate = addition.inspect_folder(folder, name)

@@ -164,7 +164,7 @@ def _choose_role(request: Request, workspace: Workspace) -> tuple[HttpResponse, 
 
 
 def _choose_notice(group_id: int, workspace_id: int) -> str:
-    """Return what an owner is told of a given role; some people may not have joined the group."""
+    """Return the message on a given role; some people may not have joined the group."""
     pending_people = groups.list_pending_people(workspace_id).filter(group_id=group_id)
     if pending_people.exists():
         return notice_text.GROUP_ROLE_OFFERED

@@ -1,4 +1,4 @@
-"""Deactivate the account of a person who left: they are shut out, and what they did stays."""
+"""Deactivate the account of a person who left: they are shut out, and their records stay."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Command(BaseCommand):
         security_logger.info("%s by the operator %s", event, text)
 
     def _report_remaining(self, person: Person) -> None:
-        """Name what still signs the person in."""
+        """Name the credentials that still sign the person in."""
         names = [f"passkey “{row.name}”" for row in passkeys.list_passkeys(person.pk)]
         names += [
             f"provider {identities.name_issuer(row.issuer)}"
