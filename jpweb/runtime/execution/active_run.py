@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class ActiveRun:
     """A run that this process executes.
 
+    ``attachment``: the conversation's files of JP, locked; None where jpweb writes none.
     ``stops``: the stops among the ``interrupts``, for work that nothing else may cut off.
     ``interrupted_by``: the author of the last interrupt, of the first stop once there is one.
     ``is_over``: the turn has ended.

@@ -114,6 +114,7 @@ async def _play_with_resources(active_run: ActiveRun) -> TurnEnd:
     recorder = JournalRecorder(
         active_run.run, conversation.workspace_id, display, active_run.attachment
     )
+    # JP's files of the conversation, locked; None where jpweb writes none (``attachments``).
     if active_run.attachment is not None:
         await run_in_db_thread(active_run.attachment.write_files)
     async with AsyncExitStack() as stack:

@@ -78,6 +78,7 @@ def insert_open_row(
         asked_at=from_stream.get_time(event),
         expires_at=_compute_expiry(workspace_id, event),
         asker=db_text.clean_text(asker_name)[:200],
+        # Both are set while a call waits for a secret (``store/run_queue/secret_waiters.py``).
         waiter="",
         seal_key="",
         **from_stream.make_question_columns(request),

@@ -254,7 +254,7 @@ def apply_roles(
 
 
 def _let_in(person_id: int, taken_names: dict[str, str], actor: Actor) -> list[str]:
-    """Check and take the name of a person who becomes a member; end what others made for them.
+    """Check and take the name of a new member; end the credentials that others made for them.
 
     An owner of another workspace could enter this one by an earlier sign-in link of the person.
     """

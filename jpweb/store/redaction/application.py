@@ -53,7 +53,7 @@ class RedactionRequest:
 
 @dataclass(slots=True)
 class Preview:
-    """A plan: replacements by event and place, and by other column; and what stays."""
+    """A plan: replacements by event and place, and by other column; and the content that stays."""
 
     events: list[PreviewedEvent] = field(default_factory=list)
     copies: dict[str, int] = field(default_factory=dict)

@@ -214,6 +214,7 @@ async def _send_costly_conversation(
 
 
 async def _send_updates(sends: list[ConversationSend], updates: UpdatesByPage) -> None:
+    """Send updates. A page without one is costly; None closes it: its person may not read."""
     html_by_text: dict[str, str] = {}
     async for send in cooperative_sending.yield_between(sends):
         socket, page_key = send.socket, send.page_key
