@@ -24,7 +24,8 @@ from jpweb.stream.inquiry import (
     InquirySource,
 )
 from tests.agent.doubles import OutsideStub, ToolBench, make_asker, wait_forever, wait_until
-from tests.agent.test_rebuilding import NOTE, PERSON, WAITS, event, make_turn, resume, settle
+from tests.agent.resuming.journals import NOTE, WAITS, event, make_turn
+from tests.agent.resuming.test_parked_turns import PERSON, resume_to_notes, settle
 from tests.builders import make_call
 
 QUESTION = Question("confirm", "Overwrite?", Boolean())
@@ -79,7 +80,7 @@ async def test_resumed_call_with_another_default_runs_its_old_arguments(mode):
     turn = make_changed_turn(
         shell, "one", mode, event(WAITS, **note), settle(Answered(answer=True), **PERSON)
     )
-    await resume(turn)
+    await resume_to_notes(turn)
     assert shell.runs == [{"target": "safe"}]
     assert turn.prompter.prompts == []
 
@@ -89,7 +90,7 @@ async def test_resumed_call_runs_what_a_person_had_edited():
     shell = Shell()
     response = settle(Answered(answer=True), **PERSON)
     turn = make_changed_turn(shell, "one", Mode.EDIT, event(WAITS, **note), response)
-    await resume(turn)
+    await resume_to_notes(turn)
     assert shell.runs == [{"target": "mine"}]
 
 
@@ -100,7 +101,7 @@ async def test_resumed_call_of_a_changed_tool_asks_for_everything_again():
     turn = make_changed_turn(shell, "two", Mode.ASK, event(WAITS, **note), response)
     turn.prompter.decisions = [Permitted({"target": "rm -rf"})]
     turn.prompter.replies[:] = [Answer(value=False)]
-    await resume(turn)
+    await resume_to_notes(turn)
     (prompt,) = turn.prompter.prompts
     assert isinstance(prompt, RunPrompt)
     assert (prompt.arguments, prompt.definition) == ({"target": "rm -rf"}, "two")
@@ -114,7 +115,7 @@ async def test_changed_tool_that_a_person_skips_does_not_run():
     response = settle(Answered(answer=True), **PERSON)
     turn = make_changed_turn(shell, "two", Mode.ASK, event(WAITS, **note), response)
     turn.prompter.decisions = [Skipped()]
-    await resume(turn)
+    await resume_to_notes(turn)
     assert shell.runs == []
 
 
@@ -123,7 +124,7 @@ async def test_question_that_waits_for_a_changed_tool_is_closed_and_asked_again(
     shell = Shell()
     turn = make_changed_turn(shell, "two", Mode.UNATTENDED, event(WAITS, **note))
     turn.prompter.replies[:] = [Answer(value=True)]
-    await resume(turn)
+    await resume_to_notes(turn)
     assert turn.prompter.withdrawn == [("c1.confirm.1", CancellationReason.LOST)]
     assert turn.recorder.outcomes == [
         Cancelled(CancellationReason.LOST),
@@ -137,7 +138,7 @@ async def test_unattended_call_that_is_gated_now_needs_permission():
     response = settle(Answered(answer=True), **PERSON)
     turn = make_changed_turn(shell, "one", Mode.ASK, event(WAITS, **note), response)
     turn.prompter.decisions = [Skipped()]
-    await resume(turn)
+    await resume_to_notes(turn)
     assert (shell.runs, len(turn.prompter.prompts)) == ([], 1)
 
 
@@ -147,7 +148,7 @@ async def test_permission_for_the_turn_holds_for_the_tool_as_it_was(definition, 
     turn = make_changed_turn(shell, definition, Mode.ASK)
     turn.prompter.decisions = [Skipped()]
     turn.prompter.replies[:] = [Answer(value=True)]
-    await resume(turn, permissions={("tool", "one"): True})
+    await resume_to_notes(turn, permissions={("tool", "one"): True})
     assert len(turn.prompter.prompts) == prompts
     assert bool(shell.runs) is (prompts == 0)
 
@@ -159,7 +160,7 @@ async def test_answer_for_the_turn_holds_for_the_tool_as_it_was(definition, ques
     earlier = [event(WAITS, **note), settle(Answered(answer=True), remember=True, **PERSON)]
     turn = make_changed_turn(shell, definition, Mode.UNATTENDED, *earlier)
     turn.prompter.replies[:] = [Answer(value=True)]
-    await resume(turn)
+    await resume_to_notes(turn)
     assert len(turn.prompter.questions) == question_count
     assert turn.recorder.results[-1][1] == "done"
 
@@ -199,7 +200,7 @@ async def test_answer_on_record_is_not_given_to_another_question_of_its_id(quest
         tools=(make_in_call_tool(question),),
         replies=[Answer("its own answer")],
     )
-    await resume(turn, has_crashed=True)
+    await resume_to_notes(turn, has_crashed=True)
     assert [(p.inquiry_id, p.question) for p in turn.prompter.questions] == [
         ("c1.confirm.2", question)
     ]
@@ -213,7 +214,7 @@ async def test_answer_on_record_is_not_given_to_the_question_of_another_source()
         tools=(make_in_call_tool(DELETE_A),),
         replies=[Answer(value=False)],
     )
-    await resume(turn, has_crashed=True)
+    await resume_to_notes(turn, has_crashed=True)
     assert turn.recorder.results == [("c1", "[False]", False)]
 
 
@@ -223,7 +224,7 @@ async def test_decline_on_record_does_not_close_another_question_of_its_id(tool)
     turn = make_turn(
         CALL, event(ASKED_A, **NOTE), decline, tools=(tool,), replies=[Answer(value=True)]
     )
-    await resume(turn)
+    await resume_to_notes(turn)
     assert [prompt.inquiry_id for prompt in turn.prompter.questions] == ["c1.confirm.2"]
 
 
@@ -237,7 +238,7 @@ async def test_resumed_call_gets_answers_of_all_questions_of_one_id():
         *(event(second, **NOTE | {"attempt": 2}), event(answers[1], **PERSON)),
         tools=(make_in_call_tool(DELETE_A, retry),),
     )
-    await resume(turn, has_crashed=True)
+    await resume_to_notes(turn, has_crashed=True)
     assert turn.recorder.results == [("c1", "[7, 8]", False)]
 
 
@@ -251,7 +252,7 @@ async def test_resumed_call_uses_the_last_answer_and_asks_the_next_question():
         tools=(make_in_call_tool(DELETE_A, DELETE_A),),
         replies=[Answer("new")],
     )
-    await resume(turn, has_crashed=True)
+    await resume_to_notes(turn, has_crashed=True)
     assert turn.recorder.results == [("c1", "[False, 'new']", False)]
 
 
@@ -263,5 +264,5 @@ async def test_question_that_configuration_makes_exclusive_keeps_its_answer(tool
         tools=(tool(question),),
         tool={"questions": {"confirm": QuestionConfig(exclusive=True)}},
     )
-    await resume(turn, has_crashed=True)
+    await resume_to_notes(turn, has_crashed=True)
     assert turn.prompter.questions == []

@@ -46,81 +46,81 @@ class Never:
 # counting
 
 
-def is_idle(resting: IdleTracker) -> bool:
-    """Look anew: what it says changes between two looks."""
-    return resting.is_idle
+def is_idle(idle_tracker: IdleTracker) -> bool:
+    """Return the state now; mypy narrows the attribute to its first value."""
+    return idle_tracker.is_idle
 
 
 def test_idle_tracker_is_not_idle_without_a_waiting_call():
-    resting = IdleTracker()
-    assert not is_idle(resting)
-    resting.start_batch(1)
-    assert not is_idle(resting)
-    resting.start_batch(0)
-    assert not is_idle(resting)
+    idle_tracker = IdleTracker()
+    assert not is_idle(idle_tracker)
+    idle_tracker.start_batch(1)
+    assert not is_idle(idle_tracker)
+    idle_tracker.start_batch(0)
+    assert not is_idle(idle_tracker)
 
 
 def test_idle_tracker_is_idle_when_all_unfinished_calls_wait():
-    resting = IdleTracker()
-    resting.start_batch(3)
-    with resting.track_wait_for_person():
-        assert not is_idle(resting)
-        resting.end_call()
-        assert not is_idle(resting)
-        with resting.track_wait_for_person():
-            assert is_idle(resting)
-        assert not is_idle(resting)
-        resting.end_call()
-        assert is_idle(resting)
-    assert not is_idle(resting)
+    idle_tracker = IdleTracker()
+    idle_tracker.start_batch(3)
+    with idle_tracker.track_wait_for_person():
+        assert not is_idle(idle_tracker)
+        idle_tracker.end_call()
+        assert not is_idle(idle_tracker)
+        with idle_tracker.track_wait_for_person():
+            assert is_idle(idle_tracker)
+        assert not is_idle(idle_tracker)
+        idle_tracker.end_call()
+        assert is_idle(idle_tracker)
+    assert not is_idle(idle_tracker)
 
 
 def test_idle_tracker_counts_queued_calls_only_during_an_approval():
-    resting = IdleTracker()
-    resting.start_batch(2)
-    with resting.track_wait_at_gate():
-        assert not is_idle(resting)
-        with resting.track_wait_for_person():
-            assert not is_idle(resting)
-        with resting.track_wait_for_person(gate=True):
-            assert is_idle(resting)
+    idle_tracker = IdleTracker()
+    idle_tracker.start_batch(2)
+    with idle_tracker.track_wait_at_gate():
+        assert not is_idle(idle_tracker)
+        with idle_tracker.track_wait_for_person():
+            assert not is_idle(idle_tracker)
+        with idle_tracker.track_wait_for_person(gate=True):
+            assert is_idle(idle_tracker)
 
 
 def test_tracker_is_not_idle_while_idling_is_prevented():
-    resting = IdleTracker()
-    resting.start_batch(1)
-    with resting.track_wait_for_person():
-        with resting.prevent_idle(), resting.prevent_idle():
-            assert not is_idle(resting)
-        assert is_idle(resting)
+    idle_tracker = IdleTracker()
+    idle_tracker.start_batch(1)
+    with idle_tracker.track_wait_for_person():
+        with idle_tracker.prevent_idle(), idle_tracker.prevent_idle():
+            assert not is_idle(idle_tracker)
+        assert is_idle(idle_tracker)
 
 
 @pytest.mark.parametrize("block", ["track_wait_for_person", "track_wait_at_gate", "prevent_idle"])
 def test_a_block_that_fails_counts_no_longer(block):
-    resting = IdleTracker()
-    with pytest.raises(RuntimeError), getattr(resting, block)():
+    idle_tracker = IdleTracker()
+    with pytest.raises(RuntimeError), getattr(idle_tracker, block)():
         raise RuntimeError
-    resting.start_batch(1)
-    with resting.track_wait_for_person():
-        assert is_idle(resting)
+    idle_tracker.start_batch(1)
+    with idle_tracker.track_wait_for_person():
+        assert is_idle(idle_tracker)
 
 
 async def test_idle_tracker_wakes_wait_idle_and_wait_busy_separately():
-    resting = IdleTracker()
-    await resting.wait_busy()
-    idle_task, idle_states = asyncio.create_task(resting.wait_idle()), []
-    idle_task.add_done_callback(lambda _: idle_states.append(resting.is_idle))
+    idle_tracker = IdleTracker()
+    await idle_tracker.wait_busy()
+    idle_task, idle_states = asyncio.create_task(idle_tracker.wait_idle()), []
+    idle_task.add_done_callback(lambda _: idle_states.append(idle_tracker.is_idle))
     await asyncio.sleep(0)
     with ExitStack() as stack:
-        resting.start_batch(1)
-        with resting.track_wait_for_person():
+        idle_tracker.start_batch(1)
+        with idle_tracker.track_wait_for_person():
             pass
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert not idle_task.done()  # it was over before anybody could look
-        stack.enter_context(resting.track_wait_for_person())
+        stack.enter_context(idle_tracker.track_wait_for_person())
         await idle_task
-        work = asyncio.create_task(resting.wait_busy())
+        work = asyncio.create_task(idle_tracker.wait_busy())
         await asyncio.sleep(0)
         assert not work.done()
     await work
@@ -203,7 +203,7 @@ async def test_permitted_call_counts_as_working_while_the_next_waits():
 
 
 async def test_idle_tracker_is_not_idle_between_two_approval_prompts():
-    """The next prompt is not put yet: who put the turn down then would leave nobody asked."""
+    """The next prompt is not put yet: a turn parked then would ask nobody."""
     idle_states = []
 
     async def skip() -> Any:

@@ -111,7 +111,7 @@ def make_busy(server: Server, canary: str) -> tuple[Owner, str]:
     parked = owner.begin("Waiting")
     owner.find_question(parked, "boolean")
     server.stop()
-    # The second turn is put down, and the third does not get anywhere.
+    # The second turn is parked, and the third waits.
     server.settings |= {"JPWEB_PARK_AFTER_SECONDS": "0.1", "JPWEB_SCRIPT_PACE_SECONDS": "20"}
     server.start()
     owner.sign_in()

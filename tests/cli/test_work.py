@@ -33,8 +33,8 @@ from jpweb.store import accounts, conversations
 from jpweb.store.jp_files import mirror
 workspace, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
 owner = accounts.get_or_create_owner()
-talk = conversations.create_conversation(workspace, "A talk", owner.pk)
-print(asyncio.run(runs.start_turn(talk, owner, {text!r})).pk)
+conversation = conversations.create_conversation(workspace, "A talk", owner.pk)
+print(asyncio.run(runs.start_turn(conversation, owner, {text!r})).pk)
 """
 
 

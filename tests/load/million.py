@@ -27,10 +27,10 @@ def measure_time(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     many, events = bench.size.mirrored_conversations, bench.size.mirrored_events
     folder = bench.make_folder()
     empty = bench.make_database()
-    home = workspace(folder / "many", many, events, progress)
+    root = workspace(folder / "many", many, events, progress)
     rows = import_once(folder, empty, workspace(folder / "one", 1, events, progress))
-    value = _mirrored(home, folder, empty, progress)
-    floor = _bare(home, folder, empty, rows, events)
+    value = _mirrored(root, folder, empty, progress)
+    floor = _bare(root, folder, empty, rows, events)
     progress(many, many)
     return value, floor
 
@@ -41,43 +41,43 @@ def measure_memory(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     peaks = []
     for step, count in enumerate((max(many // FEW_SHARE, 1), many)):
         folder = bench.make_folder()
-        home = workspace(folder / "workspace", count, events, progress)
+        root = workspace(folder / "workspace", count, events, progress)
         progress(step, 2)
-        peaks.append(_peak(home, bench.make_database().parent))
+        peaks.append(_peak(root, bench.make_database().parent))
         shutil.rmtree(folder)
     progress(2, 2)
     return peaks[1], peaks[0]
 
 
-def workspace(home: Path, conversations: int, events: int, progress: Progress) -> Path:
+def workspace(root: Path, conversations: int, events: int, progress: Progress) -> Path:
     """Write a workspace of equal conversations with ids of their own."""
     text = make_events_json(events)
     for number in range(conversations):
-        folder = home / ".jp" / "conversations" / f"{FIRST + number}-synthetic"
+        folder = root / ".jp" / "conversations" / f"{FIRST + number}-synthetic"
         folder.mkdir(parents=True)
         (folder / "events.json").write_bytes(text)
         (folder / "metadata.json").write_text(
             '{\n  "title": "Synthetic",\n  "last_activated_at": "2026-01-01 00:00:00.0"\n}\n'
         )
         progress(number, conversations)
-    return home
+    return root
 
 
-def _mirrored(home: Path, folder: Path, empty: Path, progress: Progress) -> float:
+def _mirrored(root: Path, folder: Path, empty: Path, progress: Progress) -> float:
     with use_database(Path(shutil.copy(empty, folder / "ours.sqlite3"))):
         start_time = perf_counter()
-        mirror.mirror_workspace(home, "", lambda done, total, _: progress(done, total))
+        mirror.mirror_workspace(root, "", lambda done, total, _: progress(done, total))
         seconds = perf_counter() - start_time
     (folder / "ours.sqlite3").unlink()
     return seconds
 
 
-def _bare(home: Path, folder: Path, empty: Path, rows: Rows, events: int) -> float:
+def _bare(root: Path, folder: Path, empty: Path, rows: Rows, events: int) -> float:
     """Parse each file and insert the rows of one conversation, the keys made different."""
     with open_database(Path(shutil.copy(empty, folder / "bare.sqlite3"))) as writer:
         writer.executescript(PRAGMAS)
         start_time = perf_counter()
-        for number, path in enumerate(sorted(home.glob(".jp/conversations/*/events.json"))):
+        for number, path in enumerate(sorted(root.glob(".jp/conversations/*/events.json"))):
             json.loads(path.read_bytes())
             with writer:
                 _insert(writer, rows, number, events)
@@ -113,7 +113,7 @@ def _statement(table: str, values: list[tuple[object, ...]]) -> str:
     return f"INSERT INTO {table} VALUES ({marks})"  # noqa: S608  Django's own names
 
 
-def _peak(home: Path, data: Path) -> float:
+def _peak(root: Path, data: Path) -> float:
     """Return the peak resident memory of ``manage.py mirror``, in megabytes."""
     program = (
         "import resource, sys; from django.core.management import execute_from_command_line as run;"
@@ -126,7 +126,7 @@ def _peak(home: Path, data: Path) -> float:
         "DJANGO_SETTINGS_MODULE": "jpweb.settings",
     }
     result = subprocess.run(
-        [sys.executable, "-c", program, str(home)],
+        [sys.executable, "-c", program, str(root)],
         env=environment,
         check=True,
         capture_output=True,

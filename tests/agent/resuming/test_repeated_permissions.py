@@ -11,7 +11,7 @@ from jpweb.agent.config import Mode
 from jpweb.agent.interrupts import Stop
 from jpweb.agent.ports import Permitted, Skipped
 from jpweb.agent.tool_outcome import Success
-from jpweb.agent.turn import TurnEnd, resume_turn
+from jpweb.agent.turn import TurnEnd
 from jpweb.stream.events import ToolCallResponse
 from tests.agent.doubles import (
     CONFIRM,
@@ -24,7 +24,7 @@ from tests.agent.doubles import (
     wait_until,
 )
 from tests.agent.recorder import ListRecorder
-from tests.agent.resuming.journals import CALL, DONE, NOTE, SAYS, START, WAITS, event
+from tests.agent.resuming.journals import CALL, DONE, NOTE, SAYS, START, WAITS, event, resume
 from tests.builders import make_answer
 
 ANSWERED = (
@@ -43,15 +43,9 @@ def make_turn(*events, decisions, tools=None, gate=Mode.ASK, replies=()) -> Any:
     return turn
 
 
-async def resume(turn, *waiting_ids) -> Any:
-    return await resume_turn(
-        turn.ports, turn.stop, turn.setup, waiting_call_ids=frozenset(waiting_ids)
-    )
-
-
 async def test_call_whose_second_permission_is_refused_does_not_run():
     turn = make_turn(*ANSWERED, decisions=[Skipped()])
-    await resume(turn, "c1")
+    await resume(turn, waiting_call_ids=frozenset({"c1"}))
     assert turn.tools[0].runs == []
     assert turn.recorder.results == [("c1", "Tool skipped by user.", False)]
 
@@ -67,7 +61,7 @@ async def test_arguments_edited_in_the_second_permission_are_those_that_run(gate
     turn = make_turn(
         *ANSWERED, decisions=[Permitted({"n": 2})], tools=(StubTool("tool", run),), gate=gate
     )
-    await resume(turn, "c1")
+    await resume(turn, waiting_call_ids=frozenset({"c1"}))
     assert run_arguments == [{"n": 2}]
     assert turn.recorder.notes(ToolCallResponse) == [{"arguments": {"n": 2}}]
 
@@ -77,7 +71,7 @@ async def test_open_permission_stays_open_when_another_event_resumes_the_turn(is
     """An answer to another call's question wakes it, and so does one to the call's own."""
     events = ANSWERED if is_answered else ANSWERED[:1]
     turn = make_turn(*events, decisions=[wait_forever()])
-    task = asyncio.create_task(resume(turn, "c1"))
+    task = asyncio.create_task(resume(turn, waiting_call_ids=frozenset({"c1"})))
     await wait_until(lambda: turn.prompter.prompts)
     assert turn.tools[0].runs == []
     turn.stop.interrupt(Stop())

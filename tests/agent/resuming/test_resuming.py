@@ -12,7 +12,7 @@ from jpweb.agent.interrupts import Respond, Stop
 from jpweb.agent.ports import Answer, CompleteToolCall, ReplyFinished, StructuredReply, TextDelta
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_outcome import NeedsInput, Success
-from jpweb.agent.turn import TurnEnd, resume_turn
+from jpweb.agent.turn import TurnEnd
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -40,7 +40,7 @@ from tests.agent.doubles import (
     wait_until,
 )
 from tests.agent.recorder import ListRecorder
-from tests.agent.resuming.journals import CALL, DONE, NOTE, SAYS, START, WAITS, event
+from tests.agent.resuming.journals import CALL, DONE, NOTE, SAYS, START, WAITS, event, resume
 from tests.builders import make_answer, make_call, make_inquiry, make_result
 
 
@@ -48,10 +48,6 @@ def make_turn(*events, replies=(), turns=(DONE,), tools=None, **options) -> Any:
     recorder = ListRecorder([e if isinstance(e, ConversationEvent) else event(e) for e in events])
     tools = (make_asker(CONFIRM),) if tools is None else tools
     return TurnBench(QueueProvider(turns), tools, list(replies), recorder, **options)
-
-
-async def resume(turn) -> Any:
-    return await resume_turn(turn.ports, turn.stop, turn.setup)
 
 
 @pytest.mark.parametrize(

@@ -361,7 +361,7 @@ def test_a_secret_that_a_worker_takes_is_nowhere(team: TeamVisit, canary: str, w
     with tap_redis(team.settings["REDIS_URL"], SECRET_KEY) as read_traffic:
         up_to_the_secret_with_answers(page)
         if way == "parked":
-            wait_until(lambda: team.of_run(page, "state") == "parked", "the run is put down")
+            wait_until(lambda: team.of_run(page, "state") == "parked", "the run is parked")
             assert team.of_run(page, "waiter") == ""
         else:
             wait_until(lambda: team.of_run(page, "waiter") != "", "the worker waits")

@@ -127,7 +127,7 @@ def test_transcript_shows_questions_under_their_tool_calls(visit: Visit):
         page.reload()
 
 
-@pytest.mark.proof  # test_telling counts too
+@pytest.mark.proof  # test_waiting_notices counts too
 def test_waiting_count_updates_in_navigation_and_title(visit: Visit):
     page = visit.begin("Count me")
     find_card(page, BOOLEAN)

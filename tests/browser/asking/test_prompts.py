@@ -231,7 +231,7 @@ def test_page_of_an_approval_shows_its_decision_and_gives_the_draft_back(
     expect(draft).to_have_value('{"path": "b.md"}')
 
 
-@pytest.mark.proof  # a variant of test_swift
+@pytest.mark.proof  # a variant of test_socket_answers
 def test_a_key_pressed_twice_runs_nothing(visit: Visit, seeds: Seeds):
     """After a decision the focus goes to the next card as a whole, and to no button of it."""
     page = visit.open(seeds(RESULT, RUN))

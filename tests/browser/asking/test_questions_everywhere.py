@@ -164,7 +164,7 @@ def test_focus_moves_to_the_settled_card_after_the_last_answer(visit: Visit):
     expect(page.locator(".card.settled[data-outcome=redacted]")).to_be_focused()
 
 
-@pytest.mark.proof  # test_swift, by socket
+@pytest.mark.proof  # test_socket_answers, by socket
 def test_focus_moves_to_the_next_question_after_an_answer(visit: Visit):
     first_page = visit.begin("One")
     up_to_the_text(first_page)

@@ -216,7 +216,7 @@ def checked(file: Path) -> Any:
     return json.loads(result.stdout)
 
 
-@pytest.mark.proof  # tests/runtime/scenarios/test_written has it
+@pytest.mark.proof  # tests/runtime/scenarios/test_written_conversations has it
 def test_jp_continues_a_conversation_that_was_started_here(tmp_path: Path, open_page: Pages):
     garden = Garden(tmp_path)
     with serve_home(garden.make_server()) as home:

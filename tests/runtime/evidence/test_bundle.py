@@ -25,10 +25,10 @@ from jpweb.store.inquiries import Decider
 from jpweb.store.ledger import sealing
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.models import Conversation, DisplayReceipt, Inquiry, JournalEntry, LedgerEntry
-from jpweb.store.suspected_secrets import scanner
 from jpweb.stream.inquiry import Redacted
 from tests import bundles
 from tests.store import making
+from tests.store.background_passes import scan_all
 
 pytestmark = pytest.mark.django_db
 
@@ -162,8 +162,7 @@ def test_manifest_counts_the_masks_of_the_readable_files(conversation: Conversat
     secret = "AKIA" + "QYZ2" * 4
     run = Conversation.objects.get(pk=conversation.pk).runs.get()
     making.question(run, text=f"Use {secret}?")
-    while scanner.scan_next():
-        pass
+    scan_all()
     files = read(bundles.make_bundle(conversation))
     names = [name for name, data in files.items() if secret.encode() in data]
     assert [name.rpartition("/")[2] for name in names] == [EVENTS]

@@ -1,4 +1,4 @@
-"""Real tools whose run is put down at every wait: nothing runs twice, and nobody is asked twice."""
+"""Real tools whose run is parked at every wait: nothing runs twice, and nobody is asked twice."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def test_turn_that_is_parked_at_every_wait_ends_as_one_that_is_not(
 
         run: Run = await eventually(find_ended)
     assert (run.state, run.resume_count) == ("done", 0)
-    assert run.fence > 2, "it was put down and taken again"
+    assert run.fence > 2, "it was parked and resumed"
     assert runs_of(tally) == 1
     assert [(r.id, r.content) for r in await shop.results()] == [
         ("call_1", "Wild as can be.\n"),

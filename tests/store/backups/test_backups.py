@@ -43,6 +43,7 @@ from jpweb.store.models import (
 )
 from jpweb.store.search import indexer
 from tests.store import making
+from tests.store.background_passes import index_all
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -91,8 +92,7 @@ def full() -> Person:
     accounts.make_owner(owner, workspace)
     conversation = making.conversation(workspace, "A waiting turn", owner)
     making.question(making.start_run(conversation, owner), text="Apply “Bäume”\\u0000?")
-    while indexer.index_next() is not None:
-        pass
+    index_all()
     return owner
 
 
@@ -169,8 +169,7 @@ def test_restored_conversations_are_found_once_indexed(full_backup: Path):
     passage_count = Passage.objects.count()
     restoration.restore_backup(full_backup, ignore_progress, replace=True)
     assert (Passage.objects.count(), indexer.count_pending() > 0) == (0, True)
-    while indexer.index_next() is not None:
-        pass
+    index_all()
     assert Passage.objects.count() == passage_count
 
 

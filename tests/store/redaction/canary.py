@@ -10,7 +10,6 @@ from jpweb.store.choices import ApprovalKind, ApprovalState
 from jpweb.store.models import Approval, Conversation, JournalEntry, Person
 from jpweb.store.redaction import application
 from jpweb.store.redaction.application import RedactionRequest
-from jpweb.store.search import indexer
 
 CANARY = "canary-7f3a9c"
 
@@ -23,11 +22,6 @@ def dump_tables() -> str:
             cursor.execute(f"SELECT * FROM {connection.ops.quote_name(name)}")  # noqa: S608  the catalog's own name
             texts += [repr(row) for row in cursor.fetchall()]
     return "\n".join(texts)
-
-
-def index_all() -> None:
-    while indexer.index_next() is not None:
-        pass
 
 
 def redact(conversation: Conversation, person: Person, anchor: str = "", *strings: str) -> Any:

@@ -7,7 +7,8 @@ from jpweb.stream.events import ChatRequest, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import Answered, InquiryResponse
 from tests.builders import make_inquiry
 from tests.store import making
-from tests.store.redaction.canary import CANARY, index_all
+from tests.store.background_passes import index_all
+from tests.store.redaction.canary import CANARY
 
 
 @pytest.fixture

@@ -46,8 +46,9 @@ from tests.builders import (
 )
 from tests.canary.spellings import has_secret
 from tests.store import making
+from tests.store.background_passes import index_all
 from tests.store.making import write_folder
-from tests.store.redaction.canary import CANARY, anchor_at, dump_tables, index_all, redact
+from tests.store.redaction.canary import CANARY, anchor_at, dump_tables, redact
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

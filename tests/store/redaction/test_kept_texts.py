@@ -21,12 +21,13 @@ from jpweb.store.models import (
 from jpweb.store.redaction import application, kept_texts
 from jpweb.store.redaction.application import NotRedactable, RedactionRequest
 from jpweb.store.search import saved_searches
-from jpweb.store.suspected_secrets import scanner, suggestions
+from jpweb.store.suspected_secrets import suggestions
 from jpweb.stream import wire
 from jpweb.stream.events import ChatRequest, EventKind, ToolCallRequest
 from tests.builders import make_element, make_result, stream
 from tests.canary.spellings import has_secret
 from tests.store import making
+from tests.store.background_passes import scan_all
 from tests.store.redaction.canary import CANARY, anchor_at, dump_tables, redact
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -106,8 +107,7 @@ def test_notes_of_dismissals_and_earlier_reasons_are_replaced(workspace: Workspa
     conversation = making.mirrored_conversation(
         workspace, ChatRequest(f"{CANARY} and {AWS_KEY}, pin")
     )
-    while scanner.scan_next() is not None:
-        pass
+    scan_all()
     suggestions.dismiss(SuspectedSecret.objects.get(), ada, f"belongs to {CANARY}")
     request = RedactionRequest("", f"after {CANARY}", ("pin",), is_conversation_wide=True)
     application.redact(conversation, request, ada)

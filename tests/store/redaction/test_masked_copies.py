@@ -17,11 +17,12 @@ from jpweb.store.models import (
     Turn,
     Workspace,
 )
-from jpweb.store.suspected_secrets import scanner, suggestions
+from jpweb.store.suspected_secrets import suggestions
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest
 from tests.builders import stream
 from tests.canary.spellings import has_secret
 from tests.store import making
+from tests.store.background_passes import scan_all
 from tests.store.redaction.canary import CANARY, anchor_at, decide, dump_tables, redact
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,11 +31,6 @@ OTHER_KEY = f"ghp_{'a1B2' * 9}"
 FOLDER = "17000000000-a-talk"
 REPLIED = ChatResponse("message", "Done")
 MARKER = "[redacted by Ada: a leaked key]"
-
-
-def scan_all() -> None:
-    while scanner.scan_next() is not None:
-        pass
 
 
 def mirror_conversation(root: Path, title: str, *kinds: ChatRequest | ChatResponse) -> Conversation:

@@ -23,7 +23,8 @@ from tests import bundles
 from tests.builders import make_answer, make_element, make_result, raw, stream
 from tests.canary.spellings import has_secret
 from tests.store import making
-from tests.store.redaction.canary import anchor_at, decide, dump_tables, index_all, redact
+from tests.store.background_passes import index_all
+from tests.store.redaction.canary import anchor_at, decide, dump_tables, redact
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PIN, MARKER = 471199, "[redacted by Ada: a leaked key]"

@@ -21,7 +21,8 @@ from jpweb.store.redaction.remains import NotErased
 from jpweb.stream.events import ChatRequest
 from tests.canary.spellings import has_secret
 from tests.store import making
-from tests.store.redaction.canary import CANARY, dump_tables, index_all, redact
+from tests.store.background_passes import index_all
+from tests.store.redaction.canary import CANARY, dump_tables, redact
 
 pytestmark = pytest.mark.django_db(transaction=True)
 only_postgresql = pytest.mark.skipif(

@@ -10,7 +10,7 @@ from django.db import connection
 
 from jpweb.store import journal
 from jpweb.store.models import Conversation, Passage, Person
-from jpweb.store.search import engine, indexer, query_parser
+from jpweb.store.search import engine, query_parser
 from jpweb.store.search.engine import SearchHit
 from jpweb.stream import anchor_ids
 from jpweb.stream.events import (
@@ -18,6 +18,7 @@ from jpweb.stream.events import (
     Element,
 )
 from tests.store import making
+from tests.store.background_passes import index_all
 
 #: Looks for something as the reader, everything indexed before; returns the hits.
 Find = Callable[..., list[SearchHit]]
@@ -26,7 +27,7 @@ Find = Callable[..., list[SearchHit]]
 @pytest.fixture
 def find(reader: Person) -> Find:
     def look(query_text: str, who: Person | None = None) -> list[SearchHit]:
-        up_to_date()
+        index_all()
         return (
             engine.make_search((who or reader).pk, query_parser.parse_query(query_text))
             .list_newest()
@@ -34,15 +35,6 @@ def find(reader: Person) -> Find:
         )
 
     return look
-
-
-def up_to_date() -> int:
-    """Index all that changed; returns how many steps that took."""
-    steps = 0
-    while indexer.index_next() is not None:
-        steps += 1
-        assert steps < 100
-    return steps
 
 
 def make_messages(*texts: str) -> list[Any]:

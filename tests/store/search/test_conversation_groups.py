@@ -12,7 +12,7 @@ from jpweb.store.search import conversation_groups, engine, query_parser
 from jpweb.store.search.conversation_groups import GroupedHits
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
 from tests.store import making
-from tests.store.search.conftest import up_to_date
+from tests.store.background_passes import index_all
 
 pytestmark = pytest.mark.django_db
 Group = Callable[..., GroupedHits]
@@ -21,7 +21,7 @@ Group = Callable[..., GroupedHits]
 @pytest.fixture
 def group(reader: Person) -> Group:
     def look(query_text: str, offset: int = 0) -> GroupedHits:
-        up_to_date()
+        index_all()
         search = engine.make_search(reader.pk, query_parser.parse_query(query_text))
         return conversation_groups.group_hits(search, offset)
 

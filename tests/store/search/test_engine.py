@@ -14,20 +14,15 @@ from hypothesis import strategies as st
 from jpweb.store import journal
 from jpweb.store.choices import Role
 from jpweb.store.models import Conversation, Membership, Person, Workspace
-from jpweb.store.search import (
-    conversation_groups,
-    dialects,
-    engine,
-    query_parser,
-    saved_searches,
-)
+from jpweb.store.search import conversation_groups, dialects, engine, query_parser, saved_searches
 from jpweb.store.search.query_parser import QueryTerm
 from jpweb.stream import timestamps
 from jpweb.stream.events import ChatRequest, ChatResponse, EventKind
 from tests import builders
 from tests.machine.sizes import choose_size
 from tests.store import making
-from tests.store.search.conftest import Find, up_to_date
+from tests.store.background_passes import index_all
+from tests.store.search.conftest import Find
 from tests.store.search.test_query_parser import TYPED
 
 pytestmark = pytest.mark.django_db
@@ -227,7 +222,7 @@ def test_the_pages_cover_every_hit_once(
     monkeypatch.setattr(engine, "PAGE_HITS", 3)
     for _ in range(11):
         say(conversation, "the same instant")
-    up_to_date()
+    index_all()
     search = engine.make_search(reader.pk, query_parser.parse_query("instant"))
     positions: list[int] = []
     below = 0
@@ -245,14 +240,14 @@ def test_hits_are_counted_up_to_a_bound(
 ):
     monkeypatch.setattr(engine, "COUNT_LIMIT", 4)
     say(conversation, *["tree"] * 3, "plum")
-    up_to_date()
+    index_all()
     counts = {
         t: engine.make_search(reader.pk, query_parser.parse_query(t)).count_hits()
         for t in ("tree", "", "none")
     }
     assert counts == {"tree": 3, "": 0, "none": 0}
     say(conversation, *["tree"] * 8)
-    up_to_date()
+    index_all()
     assert engine.make_search(reader.pk, query_parser.parse_query("tree")).count_hits() == 5
 
 
@@ -265,7 +260,7 @@ def test_search_and_its_counts_cover_only_readable_workspaces(
     outsider, rival = making.person("outsider"), making.person("rival", Role.OWNER, other_workspace)
     member_of_both = making.person("both", Role.READER, workspace)
     Membership.objects.create(person=member_of_both, workspace=other_workspace, role=Role.READER)
-    up_to_date()
+    index_all()
     for person, expected in ((reader, 1), (rival, 1), (outsider, 0), (member_of_both, 2)):
         for query_text in (
             "shared",
@@ -298,7 +293,7 @@ def test_the_index_alone_is_not_believed(
     with monkeypatch.context() as patch:
         term = f"w{workspace.pk}"
         patch.setattr("jpweb.store.search.filter_terms.make_workspace_term", lambda _key: term)
-        up_to_date()
+        index_all()
     search = engine.make_search(reader.pk, query_parser.parse_query("word"))
     assert (search.list_newest().rows, search.count_hits()) == ([], 0)
     assert conversation_groups.group_hits(search).groups == []
@@ -329,7 +324,7 @@ def test_snippet_highlights_matches_as_plain_text(conversation: Conversation, fi
 
 def test_search_accepts_any_query_text(conversation: Conversation, reader: Person):
     say(conversation, "Prune the pear tree.", "The plum tree has been pruned.", "東京の木")
-    up_to_date()
+    index_all()
     hit_counts: list[int] = []
 
     @settings(max_examples=choose_size(50, 200))
@@ -357,7 +352,7 @@ def test_search_finds_a_message_by_any_of_its_phrases(
     """Of text beyond ASCII only that nothing fails: databases split some of it in another way."""
     conversation = making.conversation(workspace)
     say(conversation, text, other_text)
-    up_to_date()
+    index_all()
     phrases = [said.replace(chr(34), " ") for said in (text, other_text)]
     queries = [query_parser.parse_query(f'"{phrase}"') for phrase in phrases]
     pages = [engine.make_search(reader.pk, query).list_newest() for query in queries]
@@ -369,7 +364,7 @@ def test_a_search_costs_two_queries(
     conversation: Conversation, reader: Person, django_assert_num_queries: Any
 ):
     say(conversation, *["tree"] * 30)
-    up_to_date()
+    index_all()
     with django_assert_num_queries(2):
         search = engine.make_search(reader.pk, query_parser.parse_query("tree kind:assistant"))
         assert len(search.list_newest().rows) == 25

@@ -12,7 +12,7 @@ from jpweb.store.search import find_in_conversation
 from jpweb.store.search.find_in_conversation import find_next, find_previous, parse_terms
 from jpweb.stream.events import ChatResponse
 from tests.store import making
-from tests.store.search.conftest import up_to_date
+from tests.store.background_passes import index_all
 
 pytestmark = pytest.mark.django_db
 
@@ -23,7 +23,7 @@ def conversation(workspace: Workspace) -> Conversation:
     conversation: Conversation = making.conversation(workspace, "an apple in the title")
     say(conversation, *(f"{'An Apple-tree' if n % 3 == 0 else 'a pear'} {n}" for n in range(10)))
     say(making.conversation(workspace), "an apple elsewhere")
-    up_to_date()
+    index_all()
     return conversation
 
 
@@ -126,7 +126,7 @@ def test_find_matches_counts_unindexed_events(conversation: Conversation):
     assert (result.total, result.unindexed_events) == (4, 2)
     Conversation.objects.filter(pk=conversation.pk).update(revision=5)
     assert find_in_conversation.find_matches(conversation.pk, "apple").unindexed_events == 12
-    up_to_date()
+    index_all()
     assert find_in_conversation.find_matches(conversation.pk, "apple").unindexed_events == 0
     assert find_in_conversation.find_matches(10**9, "apple").unindexed_events == 0
 
@@ -135,14 +135,14 @@ def test_find_matches_counts_unindexed_events(conversation: Conversation):
 def test_letters_of_any_script_count_the_same_in_either_case(workspace: Workspace, words: str):
     conversation = making.conversation(workspace)
     say(conversation, "Die Größe", "klein")
-    up_to_date()
+    index_all()
     assert positions(conversation, words) == [0]
 
 
 def test_a_hit_in_a_long_event_is_one(workspace: Workspace):
     conversation = making.conversation(workspace)
     say(conversation, "needle " * 20_000)
-    up_to_date()
+    index_all()
     result = find_in_conversation.find_matches(conversation.pk, "needle")
     assert (result.total, len(result.matches)) == (1, 1)
 
@@ -157,5 +157,5 @@ def test_the_queries_do_not_grow(conversation: Conversation, django_assert_num_q
 def test_words_far_apart_in_a_long_event_are_found(workspace: Workspace):
     conversation = making.conversation(workspace)
     say(conversation, "pear " + "filler " * 20_000 + "plum", "plum", "pear")
-    up_to_date()
+    index_all()
     assert positions(conversation, "pear plum") == positions(conversation, "plum pear") == [0]

@@ -33,6 +33,7 @@ from jpweb.stream.inquiry import (
 )
 from tests import builders
 from tests.store import making
+from tests.store.background_passes import index_all
 from tests.store.search.conftest import (
     Find,
     check_index,
@@ -40,7 +41,6 @@ from tests.store.search.conftest import (
     list_places,
     make_messages,
     replace_elements,
-    up_to_date,
 )
 
 pytestmark = pytest.mark.django_db
@@ -167,10 +167,10 @@ def test_indexer_in_batches_indexes_a_conversation_completely(
     run = making.start_run(conversation)
     rows = [making.question(run, text=f"q{n}?") for n in range(3)]
     journal.append_events(conversation.pk, make_messages(*(f"w{n}" for n in range(7))))
-    up_to_date()
+    index_all()
     for row in rows:
         making.settle(row, Answered(True))
-    assert up_to_date() >= 1
+    assert index_all() >= 1
     assert len(list_places()) == 1 + 2 + 3 + 7 + 3
     assert set(Passage.objects.filter(category="question").values_list("state", flat=True)) == {
         "answered"
@@ -186,7 +186,7 @@ def test_indexer_killed_at_any_write_resumes_without_duplicates(
     run = making.start_run(conversation)
     making.settle(making.question(run), Answered(True))
     journal.append_events(conversation.pk, make_messages("one", "two", "three"))
-    up_to_date()
+    index_all()
     all_rows = [row[1:] for row in list_passages()]
     for dies_at in range(12):
         indexer.clear_index(conversation.pk)
@@ -206,7 +206,7 @@ def test_indexer_killed_at_any_write_resumes_without_duplicates(
             patch.setattr(indexer, "_write_changes", dying)
             with suppress(KeyboardInterrupt):
                 indexer.index_next()
-        up_to_date()
+        index_all()
         assert sorted(row[1:] for row in list_passages()) == sorted(all_rows)
     check_index()
 
@@ -269,11 +269,11 @@ def test_indexer_keeps_passages_when_a_stale_row_is_saved(workspace: Workspace, 
     conversation = making.conversation(workspace)
     journal.append_events(conversation.pk, make_messages("one", "two"))
     stale = Conversation.objects.get(pk=conversation.pk)
-    up_to_date()
+    index_all()
     before = list_passages()
     stale.save()
     with CaptureQueriesContext(connection) as captured:
-        up_to_date()
+        index_all()
     assert list_passages() == before
     statements = [query["sql"] for query in captured if Passage.TABLE in query["sql"]]
     assert "SELECT" in {sql.split()[0] for sql in statements} <= {"SELECT", "DECLARE"}
@@ -292,7 +292,7 @@ def test_an_outcome_that_comes_after_the_call_returned_is_indexed(
     for end, state in ((4, "unanswered"), (5, "answered")):
         making.write_folder(tmp_path, "17700000000-x", builders.stream(*kinds[:end]))
         mirror.mirror_workspace(tmp_path)
-        up_to_date()
+        index_all()
         assert Passage.objects.get(category="question").state == state
 
 
@@ -328,7 +328,7 @@ def test_count_pending_for_counts_readable_conversations(workspace: Workspace, r
         indexer.count_pending_for(making.person("outsider").pk),
     ) == (1, 0)
     assert indexer.count_pending() == 2
-    up_to_date()
+    index_all()
     assert (indexer.count_pending_for(reader.pk), indexer.count_pending()) == (0, 0)
 
 
@@ -363,7 +363,7 @@ def test_rebuild_all_remakes_passages_of_version_2(
     journal.append_events(conversation.pk, make_messages("spam eggs\n" * 300 + "spam ham"))
     with monkeypatch.context() as patch:
         patch.setattr(passages, "_split_body", lambda body, _: [body])
-        up_to_date()
+        index_all()
     JournalEntry.objects.update(category="left")
     Conversation.objects.update(derived_version=2)
     assert rebuild.rebuild_all(lambda *_: None) == 0

@@ -29,13 +29,13 @@ from jpweb.stream.inquiry import (
 )
 from tests import builders
 from tests.store import making
+from tests.store.background_passes import index_all
 from tests.store.search.conftest import (
     Find,
     check_index,
     list_places,
     make_messages,
     replace_elements,
-    up_to_date,
     whole_index,
 )
 
@@ -106,7 +106,7 @@ def test_question_passage_marks_the_default(
     question = InquiryQuestion("How?", kind, default=default)
     request = InquiryRequest("q", InquirySource.for_tool("hose"), question)
     journal.append_events(making.conversation(workspace, "").pk, [making.event(request)])
-    up_to_date()
+    index_all()
     assert Passage.objects.get(category="question").body == expected
 
 
@@ -119,7 +119,7 @@ def test_passages_leave_out_events_without_text_of_people_or_models(workspace: W
         builders.raw({"type": "turn_start", "timestamp": builders.AT}),
     ]
     replace_elements(conversation, read)
-    up_to_date()
+    index_all()
     assert list_places() == []
 
 
@@ -142,12 +142,12 @@ def test_a_secret_is_nowhere(workspace: Workspace, find: Find, tmp_path: Path):
     )
     making.write_folder(tmp_path, "17700000000-x", read)
     mirror.mirror_workspace(tmp_path)
-    up_to_date()
+    index_all()
     assert len(find("please")) == 1
     assert Passage.objects.filter(body="Password please?").exists()
     assert CANARY not in whole_index()
     journal.append_events(run.conversation_id, make_messages(CANARY))
-    up_to_date()
+    index_all()
     assert CANARY in whole_index()
 
 
@@ -172,7 +172,7 @@ def test_passages_cut_text_beyond_their_number(
     monkeypatch.setattr(passages, "MAX_PASSAGE_CHARS", 10)
     conversation = making.conversation(workspace, "")
     journal.append_events(conversation.pk, make_messages("x" * 100))
-    up_to_date()
+    index_all()
     assert list(Passage.objects.values_list("body", flat=True)) == ["x" * 10] * 2
 
 

@@ -12,12 +12,13 @@ from jpweb.store.choices import Origin, SuspectedSecretState, WritePolicy
 from jpweb.store.derived_rows.from_stream import StreamRows
 from jpweb.store.jp_files import attachments, mirror, row_writer
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, SuspectedSecret, Turn, Workspace
-from jpweb.store.suspected_secrets import derived_masks, scanner, suggestions
+from jpweb.store.suspected_secrets import derived_masks, suggestions
 from jpweb.stream.answer_type import Option, Select
 from jpweb.stream.events import ChatRequest, ChatResponse, EventKind, TurnStart
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
 from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result, stream
 from tests.store import making
+from tests.store.background_passes import scan_all
 from tests.store.making import write_folder
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,11 +36,6 @@ KINDS: list[EventKind] = [
     ChatRequest("Thanks"),
 ]
 MORE = ChatResponse("message", "You are welcome.")
-
-
-def scan_all() -> None:
-    while scanner.scan_next() is not None:
-        pass
 
 
 def write_conversation(root: Path, *kinds: EventKind | Any, title: str = TITLE) -> None:

@@ -27,13 +27,13 @@ from jpweb.store.models import (
 from jpweb.store.redaction import application
 from jpweb.store.redaction.application import RedactionRequest
 from jpweb.store.reviews import reviews, subjects
-from jpweb.store.search import indexer
 from jpweb.store.suspected_secrets import scanner, suggestions
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import Answered, InquiryResponse
 from tests.builders import make_inquiry, raw
 from tests.canary.spellings import has_secret
 from tests.store import making
+from tests.store.background_passes import index_all, scan_all
 from tests.store.reviews import desk
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,14 +41,10 @@ SECRET = "AKIACANARYCANARY7F3A"
 OTHER = f"ghp_{'a1B2' * 9}"
 
 
-def scan_all() -> int:
-    count = 0
-    while scanner.scan_next() is not None:
-        count += 1
-        assert count < 100
-    while indexer.index_next() is not None:
-        pass
-    return count
+def scan_and_index() -> int:
+    steps = scan_all()
+    index_all()
+    return steps
 
 
 @pytest.fixture
@@ -86,7 +82,7 @@ def dump_copies(conversation: Conversation) -> str:
 def test_scan_masks_every_copy_and_leaves_the_journal(conversation: Conversation):
     before = journal.read_elements(conversation.pk)
     assert SECRET in dump_copies(conversation)
-    scan_all()
+    scan_and_index()
     assert SuspectedSecret.objects.count() == 7
     assert SECRET not in dump_copies(conversation)
     assert OTHER not in dump_copies(conversation)
@@ -95,7 +91,7 @@ def test_scan_masks_every_copy_and_leaves_the_journal(conversation: Conversation
 
 
 def test_exports_and_index_have_the_marker_instead(conversation: Conversation):
-    scan_all()
+    scan_and_index()
     conversation.refresh_from_db()
     for export in (exports.export_jp_json, exports.export_json_lines):
         text = b"".join(chunk.data for chunk in export(conversation)).decode()
@@ -120,7 +116,7 @@ def test_scan_continues_where_it_stopped(
         return search_entry(entry)
 
     monkeypatch.setattr(scanner, "_search_entry", note_search)
-    scan_all()
+    scan_and_index()
     assert searched == [2, 3, 4]
     assert scanner.scan_next() is None
 
@@ -128,24 +124,23 @@ def test_scan_continues_where_it_stopped(
 def test_running_turn_keeps_its_answer_until_it_ends(workspace: Workspace):
     run = making.start_run(making.conversation(workspace))
     question = making.settle(making.question(run, text=f"Is it {SECRET}?"), Answered(SECRET))
-    scan_all()
+    scan_and_index()
     question.refresh_from_db()
     assert question.answer == SECRET  # its tool call reads the row
     assert SECRET not in str(question.question)
     Run.objects.filter(pk=run.pk).update(state=RunState.DONE)
-    scan_all()
+    scan_and_index()
     question.refresh_from_db()
     assert "[masked " in question.answer
 
 
 def test_dismissal_restores_every_copy(conversation: Conversation, ada: Person):
     before = dump_copies(conversation)
-    while indexer.index_next() is not None:
-        pass
-    scan_all()
+    index_all()
+    scan_and_index()
     row = SuspectedSecret.objects.filter(kind="AWS Access Key").earliest("id")
     assert suggestions.dismiss(row, ada, "an example") == 6
-    scan_all()
+    scan_and_index()
     conversation.refresh_from_db()
     question = Inquiry.objects.get()
     assert conversation.title == f"Log in with {SECRET}"
@@ -162,16 +157,16 @@ def test_dismissal_restores_every_copy(conversation: Conversation, ada: Person):
 def test_dismissed_text_is_not_suggested_again(
     workspace: Workspace, conversation: Conversation, ada: Person
 ):
-    scan_all()
+    scan_and_index()
     suggestions.dismiss(SuspectedSecret.objects.filter(kind="AWS Access Key")[0], ada, "no")
     making.mirrored_conversation(workspace, ChatRequest(f"again {SECRET}"))
-    scan_all()
+    scan_and_index()
     states = SuspectedSecret.objects.filter(kind="AWS Access Key").values_list("state", flat=True)
     assert set(states) == {SuspectedSecretState.DISMISSED}
 
 
 def test_reveal_returns_the_secret_and_writes_an_entry(conversation: Conversation, ada: Person):
-    scan_all()
+    scan_and_index()
     row = SuspectedSecret.objects.get(kind="GitHub Token")
     context = suggestions.reveal(row, ada)
     assert context.secret == OTHER
@@ -185,7 +180,7 @@ def test_redaction_of_one_text_keeps_the_masks_of_the_others(workspace: Workspac
     conversation = making.mirrored_conversation(
         workspace, make_inquiry("c.apply.1", f"pw9 for {SECRET} and {SECRET}, {OTHER}?")
     )
-    scan_all()
+    scan_and_index()
     row = SuspectedSecret.objects.get(digest=scanner.compute_digest(OTHER))
     application.redact(conversation, RedactionRequest(row.anchor, "leaked", ("pw9",)), ada)
     exported = b"".join(chunk.data for chunk in exports.export_jp_json(conversation)).decode()
@@ -203,7 +198,7 @@ def test_secret_that_is_repeated_hides_no_other(workspace: Workspace):
     conversation = making.mirrored_conversation(
         workspace, ToolCallResponse("c", f"{lines}\n{OTHER}", False), listed
     )
-    scan_all()
+    scan_and_index()
     exported = b"".join(chunk.data for chunk in exports.export_jp_json(conversation)).decode()
     assert [text for text in (SECRET, OTHER) if has_secret(exported, text)] == []
     digests = set(SuspectedSecret.objects.values_list("digest", flat=True))
@@ -211,10 +206,10 @@ def test_secret_that_is_repeated_hides_no_other(workspace: Workspace):
 
 
 def test_redaction_by_marker_replaces_the_secret(conversation: Conversation, ada: Person):
-    scan_all()
+    scan_and_index()
     row = SuspectedSecret.objects.get(kind="GitHub Token")
     application.redact(conversation, RedactionRequest(row.anchor, "leaked", (row.marker,)), ada)
-    scan_all()
+    scan_and_index()
     stored = "".join(
         JournalEntry.objects.filter(conversation=conversation).values_list("text", flat=True)
     )
@@ -239,7 +234,7 @@ def test_redaction_by_marker_replaces_the_secret(conversation: Conversation, ada
 )
 def test_hostile_event_is_masked_and_does_not_stall_the_scan(workspace: Workspace, text: str):
     making.mirrored_conversation(workspace, raw(text), ChatRequest(f"Log in with {OTHER}"))
-    scan_all()
+    scan_and_index()
     shown = b"".join(
         chunk.data for chunk in exports.export_json_lines(Conversation.objects.get())
     ).decode()
@@ -249,7 +244,7 @@ def test_hostile_event_is_masked_and_does_not_stall_the_scan(workspace: Workspac
 
 def test_title_that_ends_within_a_secret_is_masked(conversation: Conversation):
     Conversation.objects.filter(pk=conversation.pk).update(title=f"Log in with {SECRET[:9]}…")
-    scan_all()
+    scan_and_index()
     conversation.refresh_from_db()
     assert conversation.title.startswith("Log in with [masked AWS Access Key, ")
 
@@ -257,7 +252,7 @@ def test_title_that_ends_within_a_secret_is_masked(conversation: Conversation):
 def test_title_that_ends_as_a_secret_begins_stays_where_none_is_cut(conversation: Conversation):
     title = f"Log in with {SECRET[:6]}"
     Conversation.objects.update(title=title)
-    scan_all()
+    scan_and_index()
     assert Conversation.objects.get().title == title
 
 
@@ -268,52 +263,49 @@ def test_dismissal_restores_a_title_that_ends_within_a_secret(
 ):
     title = f"{begin}{SECRET[:length]}…"
     Conversation.objects.update(title=title)
-    scan_all()
+    scan_and_index()
     assert SECRET[:length] not in Conversation.objects.get().title
-    scan_all()
+    scan_and_index()
     suggestions.dismiss(SuspectedSecret.objects.filter(kind="AWS Access Key")[0], ada, "no")
     assert Conversation.objects.get().title == title
 
 
 def test_mirrored_file_that_grows_is_searched_from_its_new_end(workspace: Workspace):
     conversation = making.mirrored_conversation(workspace, ChatRequest("Hello"))
-    scan_all()
+    scan_and_index()
     run = making.start_run(making.conversation(workspace))
     journal.append_events(
         run.conversation_id, [making.event(ChatResponse("message", f"it is {SECRET}"))], run
     )
-    scan_all()
+    scan_and_index()
     assert SuspectedSecret.objects.get().conversation_id == run.conversation_id
     assert not SuspectedSecret.objects.filter(conversation=conversation).exists()
 
 
 def test_search_of_a_new_revision_leaves_masked_events_in_the_index(conversation: Conversation):
-    scan_all()
+    scan_and_index()
     passages = set(Passage.objects.values_list("position", "part", "body"))
     assert Passage.TITLE_POSITION in {position for position, *_ in passages}
     Conversation.objects.update(revision=F("revision") + 1, needs_indexing=True)
-    while indexer.index_next() is not None:
-        pass
-    while scanner.scan_next() is not None:
-        pass
+    index_all()
+    scan_and_index()
     assert set(Passage.objects.values_list("position", "part", "body")) == passages
     assert not Conversation.objects.get().needs_indexing
 
 
 def test_search_of_a_new_revision_masks_its_new_title(conversation: Conversation):
-    scan_all()
+    scan_and_index()
     Conversation.objects.update(
         revision=F("revision") + 1, title=f"Use {SECRET}", needs_indexing=True
     )
-    while indexer.index_next() is not None:
-        pass
+    index_all()
     assert SECRET in dump_copies(conversation)
     step = scanner.scan_next()
     assert step is not None
     assert step.has_masked
     assert SECRET not in dump_copies(conversation)
     assert Conversation.objects.get().needs_indexing
-    scan_all()
+    scan_and_index()
     assert Passage.objects.get(position=Passage.TITLE_POSITION).body.startswith("Use [masked ")
 
 
@@ -328,7 +320,7 @@ def test_masking_and_dismissal_leave_a_conversation_reviewed(
         person=ada, workspace=workspace, role=Role.AUDITOR, direct_role=Role.AUDITOR
     )
     desk.send(subjects.load_conversation(conversation), ada)
-    scan_all()
+    scan_and_index()
     suspicion = SuspectedSecret.objects.filter(conversation=conversation).first()
     assert suspicion is not None
     suggestions.dismiss(suspicion, ada, "")

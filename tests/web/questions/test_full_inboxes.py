@@ -104,8 +104,8 @@ def test_full_inbox_keeps_a_shown_card_beyond_its_limit(world: World):
     rows = [world.question, *ask(world, MANY - 1)]
     workspace_ids = frozenset({world.workspace.pk})
     card_keys = CardKeys(frozenset(row.pk for row in rows[1 : MAX_INBOX_CARDS + 1]))
-    desk = InboxView(workspace_ids, workspace_ids, None, card_keys)
-    update = inbox_updates.render_inbox_updates({desk})[desk]
+    inbox = InboxView(workspace_ids, workspace_ids, None, card_keys)
+    update = inbox_updates.render_inbox_updates({inbox})[inbox]
     assert open_cards(parse_page(update.html)) == list_card_ids(rows[:1])
     assert "no longer available" not in update.html
     assert update.cards.questions == {row.pk for row in rows[: MAX_INBOX_CARDS + 1]}
@@ -123,8 +123,8 @@ def test_an_inbox_that_is_filtered_gets_the_cards_of_its_workspace(world: World)
         (world.workspace.pk, list_card_ids([world.question])),
         (world.other_workspace.pk, []),
     ):
-        desk = InboxView(both, both, None, CardKeys(), workspace_id)
-        html_page = parse_page(inbox_updates.render_inbox_updates({desk})[desk].html)
+        inbox = InboxView(both, both, None, CardKeys(), workspace_id)
+        html_page = parse_page(inbox_updates.render_inbox_updates({inbox})[inbox].html)
         assert open_cards(html_page) == card_ids
         assert html_page.find_one(id="question-count")["data-count"] == "2"
 
@@ -179,9 +179,9 @@ def test_inbox_gets_questions_that_its_person_may_answer_now_alone(world: World)
     places, updates = inbox_updates.find_inbox_updates(pages)
     assert places == {people[name]: (*view_key, frozenset()) for name, view_key in true.items()}
     assert set(updates) == {InboxView(*view_key, None, CardKeys()) for view_key in true.values()}
-    assert {desk.answer_workspace_ids for desk in updates if "<article" in updates[desk].html} == {
-        workspace_ids
-    }
+    assert {
+        inbox.answer_workspace_ids for inbox in updates if "<article" in updates[inbox].html
+    } == {workspace_ids}
     places, updates = inbox_updates.find_inbox_updates(
         [(people["outsider"], InboxView(workspace_ids, workspace_ids, None, CardKeys()))]
     )

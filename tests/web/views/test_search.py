@@ -11,13 +11,14 @@ from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import journal
 from jpweb.store.models import Conversation, JournalEntry, SavedSearch
-from jpweb.store.search import conversation_groups, engine, indexer, query_parser
+from jpweb.store.search import conversation_groups, engine, query_parser
 from jpweb.stream.answer_type import Secret
 from jpweb.stream.events import ChatRequest, ChatResponse
 from jpweb.stream.inquiry import CancellationReason, Cancelled, Redacted
 from jpweb.stream.transcript.categories import CATEGORIES
 from jpweb.web import display_text
 from tests.store import making
+from tests.store.background_passes import index_all
 from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import World
 
@@ -27,12 +28,7 @@ HOSTILE = "<script>alert(1)</script> & pear"
 def say(world: World, *texts: str) -> None:
     events = [making.event(ChatResponse("message", text)) for text in texts]
     journal.append_events(world.conversation.pk, events)
-    up_to_date()
-
-
-def up_to_date() -> None:
-    while indexer.index_next() is not None:
-        pass
+    index_all()
 
 
 def look(world: World, person_name: str = "reader", **filters: Any) -> ParsedPage:
@@ -82,7 +78,7 @@ def test_search_hit_link_has_event_and_highlight_words(world: World):
 
 
 def test_a_title_leads_to_the_conversation(world: World):
-    up_to_date()
+    index_all()
     assert links(look(world, q="kind:title talk")) == [f"/conversations/{world.conversation.pk}"]
 
 
@@ -99,7 +95,7 @@ def test_hostile_markup_in_results_is_escaped(world: World):
 def test_search_filters_are_in_the_url_and_the_form(world: World):
     tool = world.question.asker
     filters = {"q": "go", "kind": "question", "outcome": "open", "tool": tool, "before": "2030-01"}
-    up_to_date()
+    index_all()
     html_page = look(world, **filters)
     assert len(links(html_page)) == 1
     fields = {tag["name"]: tag for tag in html_page.tags if tag.get("name") in filters}
@@ -143,7 +139,7 @@ def test_search_page_reports_invalid_filters_and_uses_the_rest(world: World):
 
 def test_an_outcome_is_shown_with_its_reason(world: World):
     making.settle(world.question, Cancelled(CancellationReason.USER))
-    up_to_date()
+    index_all()
     html_page = look(world, q="kind:question")
     (badge,) = [tag for tag in html_page.tags if tag.get("data-outcome")]
     assert (badge["data-outcome"], badge["data-reason"]) == ("cancelled", "user")
@@ -151,7 +147,7 @@ def test_an_outcome_is_shown_with_its_reason(world: World):
 
 def test_a_secret_question_shows_no_answer(world: World):
     making.settle(making.question(world.run, Secret(), "Token?"), Redacted())
-    up_to_date()
+    index_all()
     html_page = look(world, q="outcome:redacted")
     assert len(links(html_page)) == 1
     assert "Redacted" in html_page.text
@@ -169,7 +165,7 @@ def test_search_page_of_other_people_reveals_nothing(world: World, person_name: 
 
 def test_search_page_counts_unindexed_conversations(world: World):
     assert any("Still indexing 1 conversation;" in text for text in notices(look(world)))
-    up_to_date()
+    index_all()
     assert notices(look(world)) == []
 
 
@@ -247,7 +243,7 @@ def test_spelled_filters_are_chips_that_remove_them(world: World):
 def test_search_kind_chips_narrow_the_results(world: World):
     say(world, "a pear")
     journal.append_events(world.conversation.pk, [making.event(ChatRequest("which pear?"))])
-    up_to_date()
+    index_all()
     html_page = look(world, q="pear")
     chips = {
         " ".join(tag.text.split()): tag["href"]

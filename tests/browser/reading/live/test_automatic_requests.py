@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Request, expect
 from jpweb.stream.events import ChatRequest, EventKind, TurnStart
 from tests.browser.pages import wait_until_connected
 from tests.browser.reading.live.growing import Growing, wait_for_events
-from tests.browser.reading.live.test_renewing import of
+from tests.browser.reading.live.test_live_updates import of
 from tests.browser.reading.windows import ITEMS
 from tests.builders import make_call
 

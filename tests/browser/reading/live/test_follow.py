@@ -105,7 +105,7 @@ def test_page_that_follows_for_long_keeps_a_limited_number_of_events(growing: Gr
     assert page.locator(".window").count() <= max(count, 8)
 
 
-@pytest.mark.proof  # test_returning comes back to it
+@pytest.mark.proof  # test_reading_position comes back to it
 def test_reading_position_is_sent_when_the_page_is_left(growing: Growing):
     reader = growing.visit.home.invite("Reader who left", "reader", WORKSPACE)
     page = growing.visit.open(f"{growing.path}?at=end#composer", who=reader)

@@ -178,7 +178,7 @@ async def test_a_call_of_this_process_is_passed_by_where_another_process_waits(
 async def test_second_wait_for_a_secret_keeps_the_seal_key(
     scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
-    """A run that was put down and taken up again waits twice for a moment."""
+    """A run that was parked and resumed waits twice for a moment."""
     row = await scene.question(Secret())
     first = asyncio.create_task(expect_secret(worker, row))
     await eventually(lambda: is_truthy(worker._seal_keys))

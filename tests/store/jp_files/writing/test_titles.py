@@ -12,10 +12,10 @@ from jpweb.store import conversations, journal, runs
 from jpweb.store.choices import RunState, WritePolicy
 from jpweb.store.jp_files import attachments, metadata_file, mirror
 from jpweb.store.models import Conversation, Workspace
-from jpweb.store.suspected_secrets import scanner
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from tests.builders import make_element
 from tests.store import making
+from tests.store.background_passes import scan_all
 from tests.store.making import write_folder
 
 pytestmark = pytest.mark.django_db
@@ -36,11 +36,6 @@ def workspace(tmp_path: Path) -> Workspace:
     new_workspace, _ = mirror.mirror_workspace(tmp_path)
     attachments.set_write_policy(new_workspace, WritePolicy.CURRENT)
     return Workspace.objects.get(pk=new_workspace.pk)
-
-
-def scan_all() -> None:
-    while scanner.scan_next() is not None:
-        pass
 
 
 def play_turn(conversation: Conversation) -> None:

@@ -1,4 +1,4 @@
-"""Whatever comes after whatever: processes that die, people who answer, runs that are put down."""
+"""Random orders of events of runs: dying processes, answers, parking and resuming."""
 
 from __future__ import annotations
 

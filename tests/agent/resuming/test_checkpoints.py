@@ -22,7 +22,7 @@ from jpweb.agent.ports import (
 )
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_outcome import CallProgress, Failed, Success
-from jpweb.agent.turn import TurnEnd, resume_turn
+from jpweb.agent.turn import TurnEnd
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse, TurnStart
 from jpweb.stream.inquiry import CancellationReason
 from tests.agent.doubles import (
@@ -37,6 +37,7 @@ from tests.agent.doubles import (
     wait_until,
 )
 from tests.agent.recorder import ListRecorder
+from tests.agent.resuming.journals import resume
 from tests.builders import make_call
 
 DONE = (TextDelta("message", "Done."), ReplyFinished())
@@ -57,10 +58,6 @@ def make_turn(*calls: Any, tools: Any, progress: Any, replies: Any = (), **chang
     configs = tuple(replace(c, **changes.get(c.name, {})) for c in turn.setup.tools)
     turn.setup = replace(turn.setup, tools=configs)
     return turn
-
-
-async def resume(turn: Any, **options: Any) -> Any:
-    return await resume_turn(turn.ports, turn.stop, turn.setup, **options)
 
 
 # keeping

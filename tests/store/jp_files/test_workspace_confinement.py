@@ -15,11 +15,11 @@ from jpweb.store.errors import InvalidConfigFile, StoreError
 from jpweb.store.jp_files import attachments, config, metadata_file, mirror
 from jpweb.store.jp_files.metadata_file import MetadataChange
 from jpweb.store.models import Conversation, JournalEntry, Passage, Workspace
-from jpweb.store.search import indexer
 from jpweb.stream.events import ChatRequest, TurnStart
 from tests.security import hostile
 from tests.security.witness import watch_folder
 from tests.store import making
+from tests.store.background_passes import index_all
 from tests.store.making import event, write_folder
 
 pytestmark = pytest.mark.django_db
@@ -59,8 +59,7 @@ def test_mirror_reads_nothing_outside_and_names_refused_entries(root: Path, outs
     expected_lines = hostile.make_entries(root, outside_folder)
     (root / ".jp" / ".id").symlink_to(outside_folder / "id")
     workspace, report = mirror.mirror_workspace(root)
-    while indexer.index_next():
-        pass
+    index_all()
     lines = dict(line.split(": ", 1) for line in report.problems)
     assert lines == expected_lines | {".jp/.id": "it is a symbolic link, and jpweb follows none"}
     assert workspace.jp_id.startswith("~")

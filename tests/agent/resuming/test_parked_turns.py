@@ -1,4 +1,4 @@
-"""A turn that was put down while it waited for people, and is rebuilt from the journal."""
+"""A parked turn, rebuilt from the journal."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from jpweb.agent.config import DetachedPolicy, Mode, QuestionConfig, QuestionTarget
-from jpweb.agent.ports import Answer, Declined, Permitted, ReplyFinished, Skipped, TextDelta
+from jpweb.agent.ports import Answer, Declined, Permitted, Skipped
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_outcome import Question, Success
 from jpweb.agent.turn import TurnEnd, resume_turn
 from jpweb.stream.answer_type import Secret, Text
-from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse, TurnStart
+from jpweb.stream.events import ConversationEvent, ToolCallResponse
 from jpweb.stream.inquiry import (
     Answered,
     CancellationReason,
@@ -26,54 +26,27 @@ from jpweb.stream.inquiry import (
     Redacted,
 )
 from tests.agent.doubles import (
-    AT,
     CONFIRM,
     OutsideStub,
-    QueueProvider,
     ToolBench,
-    TurnBench,
     make_asker,
     wait_forever,
     wait_until,
 )
-from tests.agent.recorder import ListRecorder
+from tests.agent.resuming.journals import CALL, NOTE, WAITS, event, make_turn, resume
 from tests.builders import make_answer, make_call, make_result
 
-DONE = (TextDelta("message", "Done."), ReplyFinished())
-CALL = make_call("c1", "tool")
-WAITS = InquiryRequest(
-    "c1.confirm.1", InquirySource.for_tool("tool"), CONFIRM.to_inquiry_question()
-)
-NOTE = {"tool_call_id": "c1", "tool": "tool", "question_id": "confirm", "attempt": 1}
 EXPIRED, USER = CancellationReason.EXPIRED, CancellationReason.USER
 PERSON = {"by": {"kind": "person"}}
-
-
-def event(kind: Any, **note: Any) -> ConversationEvent:
-    return ConversationEvent(AT, kind, {"jpweb": note} if note else {})
 
 
 def settle(outcome: InquiryOutcome, **note: Any) -> ConversationEvent:
     return event(InquiryResponse("c1.confirm.1", outcome), **note)
 
 
-def make_turn(*events: Any, tools: Any = None, replies: Any = (), **changes: Any) -> Any:
-    before = [event(TurnStart()), event(ChatRequest("Go."))]
-    recorder = ListRecorder(
-        [*before, *(e if isinstance(e, ConversationEvent) else event(e) for e in events)]
-    )
-    tools = (make_asker(CONFIRM),) if tools is None else tools
-    turn = TurnBench(QueueProvider([DONE]), tools, list(replies), recorder)
-    configs = tuple(replace(c, **changes.get(c.name, {})) for c in turn.setup.tools)
-    turn.setup = replace(turn.setup, tools=configs)
-    return turn
-
-
-async def resume(turn: Any, **options: Any) -> Any:
-    if options.get("has_crashed"):
-        turn.recorder.take_over_calls()
-    end = await resume_turn(turn.ports, turn.stop, turn.setup, **options)
-    assert end is TurnEnd.COMPLETE
+async def resume_to_notes(turn: Any, **options: Any) -> Any:
+    """Resume a turn to its end; returns the notes of its calls' responses."""
+    assert await resume(turn, **options) is TurnEnd.COMPLETE
     return turn.recorder.notes(ToolCallResponse)
 
 
@@ -82,7 +55,7 @@ async def resume(turn: Any, **options: Any) -> Any:
 
 async def test_a_call_that_waited_at_its_question_was_not_running():
     turn = make_turn(CALL, event(WAITS, **NOTE), replies=[Answer(value=True)])
-    assert await resume(turn) == [None]
+    assert await resume_to_notes(turn) == [None]
 
 
 @pytest.mark.parametrize(
@@ -90,19 +63,19 @@ async def test_a_call_that_waited_at_its_question_was_not_running():
 )
 async def test_parked_call_with_a_settled_question_was_not_running(outcome):
     turn = make_turn(CALL, event(WAITS, **NOTE), settle(outcome, **PERSON))
-    assert await resume(turn) == [None]
+    assert await resume_to_notes(turn) == [None]
     assert turn.recorder.saved_progress == []
 
 
 async def test_call_that_had_its_answer_before_the_process_ended_had_begun():
     turn = make_turn(CALL, event(WAITS, **NOTE), settle(Answered(answer=True), **PERSON))
-    assert await resume(turn, has_crashed=True) == [{"again": True}]
+    assert await resume_to_notes(turn, has_crashed=True) == [{"again": True}]
 
 
 @pytest.mark.parametrize("kind", ["configuration", "memory", "assistant"])
 async def test_answer_without_a_person_marks_the_call_as_running(kind):
     turn = make_turn(CALL, event(WAITS, **NOTE), settle(Answered(answer=True), by={"kind": kind}))
-    assert await resume(turn) == [{"again": True}]
+    assert await resume_to_notes(turn) == [{"again": True}]
 
 
 async def test_a_later_question_waits_though_an_earlier_one_was_answered():
@@ -114,7 +87,7 @@ async def test_a_later_question_waits_though_an_earlier_one_was_answered():
         tools=tools,
         replies=[Answer(value=False)],
     )
-    assert await resume(turn, has_crashed=True) == [None]
+    assert await resume_to_notes(turn, has_crashed=True) == [None]
     assert tools[0].runs[-1] == {"confirm": True, "second": False}
 
 
@@ -132,7 +105,7 @@ async def test_question_settled_otherwise_marks_the_call_as_running(outcome, not
     turn = make_turn(
         CALL, event(WAITS, **NOTE), settle(outcome, **note), replies=[Answer(value=True)]
     )
-    assert await resume(turn, has_crashed=True) == [{"again": True}]
+    assert await resume_to_notes(turn, has_crashed=True) == [{"again": True}]
 
 
 async def test_call_with_a_question_inside_its_run_was_running():
@@ -148,7 +121,7 @@ async def test_call_with_a_question_inside_its_run_was_running():
     [note] = first.recorder.notes(InquiryRequest)
     assert note == NOTE | {"person": True, "in_call": True}
     turn = make_turn(CALL, event(WAITS, **note), tools=tools, replies=[Answer(value=True)])
-    assert await resume(turn, has_crashed=True) == [{"again": True}]
+    assert await resume_to_notes(turn, has_crashed=True) == [{"again": True}]
 
 
 async def test_call_that_waited_for_permission_and_later_ones_had_not_begun():
@@ -157,14 +130,22 @@ async def test_call_that_waited_for_permission_and_later_ones_had_not_begun():
     turn = make_turn(*calls, tools=tools, tool={"run": Mode.ASK})
     turn.prompter.decisions = [Permitted({}), Permitted({})]
     rerun_note = {"again": True}
-    assert await resume(turn, waiting_call_ids=frozenset({"c1"})) == [rerun_note, None, None, rerun_note]
+    assert await resume_to_notes(turn, waiting_call_ids=frozenset({"c1"})) == [
+        rerun_note,
+        None,
+        None,
+        rerun_note,
+    ]
 
 
 async def test_calls_before_the_one_awaiting_permission_were_permitted():
     calls = [CALL, make_call("c2", "tool")]
     turn = make_turn(*calls, tools=(make_asker(),), tool={"run": Mode.EDIT})
     turn.prompter.decisions = [Permitted({}), Permitted({})]
-    assert await resume(turn, waiting_call_ids=frozenset({"c2"})) == [{"again": True}, None]
+    assert await resume_to_notes(turn, waiting_call_ids=frozenset({"c2"})) == [
+        {"again": True},
+        None,
+    ]
 
 
 # permission
@@ -177,7 +158,7 @@ async def test_permission_asked_before_parking_skips_the_detached_policy(mode):
     turn.setup = replace(turn.setup, detached=DetachedPolicy.AUTO)
     turn.prompter.is_reachable = False
     turn.prompter.decisions = [Skipped("No.")]
-    await resume(turn, waiting_call_ids=frozenset({"c1"}))
+    await resume_to_notes(turn, waiting_call_ids=frozenset({"c1"}))
     assert turn.recorder.results == [("c1", model_messages.describe_skip("No."), False)]
     assert turn.prompter.prompts[0].edit is (mode is Mode.EDIT)
 
@@ -202,7 +183,7 @@ async def test_a_call_that_waits_at_its_question_is_not_asked_about_again():
 
     tools[0].run = run_recorded
     turn = make_turn(CALL, event(WAITS, **note), tools=tools, replies=[Answer(value=True)], **gated)
-    assert await resume(turn) == [{"arguments": {"n": 2}}]
+    assert await resume_to_notes(turn) == [{"arguments": {"n": 2}}]
     assert turn.prompter.prompts == []
     assert run_arguments == [{"n": 2}, {"n": 2}]
 
@@ -213,7 +194,7 @@ async def test_a_call_that_was_permitted_as_it_is_runs_as_it_is(edits):
     turn = make_turn(
         CALL, event(WAITS, **note), settle(Answered(answer=True), **PERSON), tool={"run": Mode.ASK}
     )
-    assert await resume(turn) == [None]
+    assert await resume_to_notes(turn) == [None]
     assert turn.prompter.prompts == []
     assert turn.tools[0].runs == [{"confirm": True}]
 
@@ -224,7 +205,7 @@ async def test_a_call_that_was_running_needs_permission_again():
         CALL, event(WAITS, **note), settle(Answered(answer=True), **PERSON), tool={"run": Mode.ASK}
     )
     turn.prompter.decisions = [Permitted({})]
-    assert await resume(turn, has_crashed=True) == [{"again": True}]
+    assert await resume_to_notes(turn, has_crashed=True) == [{"again": True}]
     assert len(turn.prompter.prompts) == 1
 
 
@@ -234,7 +215,7 @@ async def test_permission_does_not_apply_to_a_later_call_of_its_id():
         *before, make_result("c1"), CALL, tools=(make_asker(),), tool={"run": Mode.ASK}
     )
     turn.prompter.decisions = [Skipped()]
-    await resume(turn)
+    await resume_to_notes(turn)
     assert turn.recorder.results[-1] == ("c1", model_messages.SKIPPED, False)
 
 
@@ -258,7 +239,7 @@ async def test_a_permission_is_noted_beside_the_questions_of_its_own_call_alone(
 )
 async def test_permission_for_the_turn_holds_after_parking(may_run, text):
     turn = make_turn(CALL, tools=(make_asker(),), tool={"run": Mode.ASK})
-    await resume(turn, permissions={("tool", ""): may_run})
+    await resume_to_notes(turn, permissions={("tool", ""): may_run})
     assert turn.recorder.results == [("c1", text, False)]
     assert turn.prompter.prompts == []
 
@@ -274,7 +255,7 @@ async def test_question_to_a_person_stays_open_after_resuming_without_one(exclus
     turn = make_turn(CALL, event(request, **NOTE), tools=tools, replies=[Answer(value=True)])
     turn.setup = replace(turn.setup, detached=DetachedPolicy.AUTO)
     turn.prompter.is_reachable = False
-    await resume(turn)
+    await resume_to_notes(turn)
     assert [prompt.inquiry_id for prompt in turn.prompter.questions] == ["c1.confirm.1"]
 
 
@@ -284,7 +265,7 @@ async def test_rebuilt_turn_applies_the_policy_to_open_questions_again():
     turn = make_turn(CALL, event(request, **NOTE), tools=(make_asker(question),))
     turn.setup = replace(turn.setup, detached=DetachedPolicy.AUTO)
     turn.prompter.is_reachable = False
-    await resume(turn, has_crashed=True)
+    await resume_to_notes(turn, has_crashed=True)
     reason = CancellationReason.NO_PROMPT_BACKEND
     assert turn.recorder.outcomes == [Cancelled(reason)]
 
@@ -297,7 +278,7 @@ async def test_a_question_for_the_assistant_does_not_become_a_persons():
     config = QuestionConfig(QuestionTarget.ASSISTANT)
     turn = make_turn(CALL, event(WAITS, **NOTE), tools=(make_asker(CONFIRM, config=config),))
     turn.ports = replace(turn.ports, backend=AffirmingBackend())
-    await resume(turn)
+    await resume_to_notes(turn)
     assert turn.recorder.outcomes == [Answered(answer=True)]
     assert turn.prompter.questions == []
 
@@ -325,7 +306,7 @@ async def test_question_that_ended_while_parked_ends_its_call_as_if_running(
     assert len(bench.tools[0].runs) == 1
     response = bench.recorder.events[1]
     turn = make_turn(CALL, event(WAITS, **NOTE), response)
-    assert await resume(turn) == [None]
+    assert await resume_to_notes(turn) == [None]
     assert turn.prompter.questions == []
     assert turn.recorder.results == bench.recorder.results
     assert len(turn.tools[0].runs) == 1
@@ -333,7 +314,7 @@ async def test_question_that_ended_while_parked_ends_its_call_as_if_running(
 
 async def test_a_note_that_is_no_text_is_none():
     turn = make_turn(CALL, event(WAITS, **NOTE), settle(Cancelled(USER), note=["x"], **PERSON))
-    await resume(turn)
+    await resume_to_notes(turn)
     assert turn.recorder.results == [("c1", model_messages.INPUT_CANCELLED, False)]
 
 
@@ -344,7 +325,7 @@ async def test_repeated_question_ignores_its_earlier_outcome():
         event(second, **NOTE | {"attempt": 2}),
         replies=[Answer(value=True)],
     )
-    await resume(turn)
+    await resume_to_notes(turn)
     assert [prompt.inquiry_id for prompt in turn.prompter.questions] == ["c1.confirm.2"]
     assert turn.recorder.results == [("c1", "done", False)]
 
@@ -354,7 +335,7 @@ async def test_question_expires_at_its_stated_time_also_after_parking():
     bench = await live(Declined(USER), config)
     tools = (make_asker(CONFIRM, config=config),)
     turn = make_turn(CALL, event(WAITS, **NOTE), tools=tools, replies=[Answer(value=True)])
-    await resume(turn)
+    await resume_to_notes(turn)
     prompts = [*bench.prompter.questions, *turn.prompter.questions]
     assert [prompt.expires_after for prompt in prompts] == [90.0, 90.0]
 
@@ -372,7 +353,7 @@ async def test_a_secret_that_was_given_before_is_asked_for_again():
         tools=(make_asker(question),),
         replies=[Answer("hunter2")],
     )
-    assert await resume(turn) == [{"again": True}]
+    assert await resume_to_notes(turn) == [{"again": True}]
     assert [prompt.inquiry_id for prompt in turn.prompter.questions] == ["c1.confirm.2"]
 
 

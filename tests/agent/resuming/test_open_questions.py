@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,59 +17,33 @@ from jpweb.agent.config import (
 )
 from jpweb.agent.errors import SettlementConflict
 from jpweb.agent.interrupts import Respond, Restart, Stop
-from jpweb.agent.ports import Answer, Declined, ReplyFinished, Skipped, TextDelta
+from jpweb.agent.ports import Answer, Declined, Skipped
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_outcome import CallProgress, Question, Success
-from jpweb.agent.turn import TurnEnd, resume_turn
+from jpweb.agent.turn import TurnEnd
 from jpweb.stream.answer_type import Secret
-from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse, TurnStart
+from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
 from jpweb.stream.inquiry import (
     Answered,
     CancellationReason,
     Cancelled,
     InquiryRequest,
     InquiryResponse,
-    InquirySource,
 )
 from tests.agent.doubles import (
-    AT,
     CONFIRM,
     OutsideStub,
-    QueueProvider,
     ToolBench,
-    TurnBench,
     make_asker,
     wait_forever,
     wait_until,
 )
 from tests.agent.recorder import ListRecorder
+from tests.agent.resuming.journals import CALL, NOTE, WAITS, event, make_turn, resume
 from tests.builders import make_call
 
-CALL = make_call("c1", "tool")
-WAITS = InquiryRequest(
-    "c1.confirm.1", InquirySource.for_tool("tool"), CONFIRM.to_inquiry_question()
-)
-NOTE = {"tool_call_id": "c1", "tool": "tool", "question_id": "confirm", "attempt": 1}
 WITH_PERSON = NOTE | {"person": True}
 LOST, USER = Cancelled(CancellationReason.LOST), Cancelled(CancellationReason.USER)
-
-
-def event(kind: Any, **note: Any) -> ConversationEvent:
-    return ConversationEvent(AT, kind, {"jpweb": note} if note else {})
-
-
-def make_turn(*events: Any, tools: Sequence[Any] = (), replies: Any = ()) -> Any:
-    """Return a turn that stands at these events, with a tool that asks unless told otherwise."""
-    before = [event(TurnStart()), event(ChatRequest("Go.")), *events]
-    recorder = ListRecorder([e if isinstance(e, ConversationEvent) else event(e) for e in before])
-    provider = QueueProvider([(TextDelta("message", "Done."), ReplyFinished())])
-    return TurnBench(provider, tuple(tools) or (make_asker(CONFIRM),), list(replies), recorder)
-
-
-async def resume(turn: Any, **options: Any) -> TurnEnd:
-    if options.get("has_crashed"):
-        turn.recorder.take_over_calls()
-    return await resume_turn(turn.ports, turn.stop, turn.setup, **options)
 
 
 def list_closed_questions(turn: Any) -> list[tuple[str, Any]]:
