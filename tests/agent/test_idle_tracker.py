@@ -289,8 +289,8 @@ async def test_call_with_a_secret_is_not_idle_until_its_tool_has_a_result(source
 
 
 async def test_idle_tracker_is_not_idle_while_a_call_holds_a_secret():
-    holding, waiting = make_asker(SECRET, CONFIRM), make_asker(CONFIRM, name="other")
-    bench = ToolBench((holding, waiting), [Never(), Answer("hunter2"), Never()])
+    holding_tool, waiting_tool = make_asker(SECRET, CONFIRM), make_asker(CONFIRM, name="other")
+    bench = ToolBench((holding_tool, waiting_tool), [Never(), Answer("hunter2"), Never()])
     calls = [make_call("c2", "other"), CALL]
     assert not await is_idle_once_ready(bench, calls, lambda: len(bench.prompter.questions) == 3)
 

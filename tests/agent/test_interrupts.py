@@ -215,22 +215,22 @@ def test_call_interrupts_end_waits_leaves_the_turn_uninterrupted():
 async def test_a_call_waits_for_either_and_leaves_nothing_behind(of_the_turn):
     turn = Interrupts()
     call = CallInterrupts(turn)
-    waiting = asyncio.create_task(call.wait())
+    wait_task = asyncio.create_task(call.wait())
     await asyncio.sleep(0)
     if of_the_turn:
         turn.interrupt(Stop())
     else:
         call.end_waits()
-    await waiting
+    await wait_task
     assert not other_tasks()
 
 
 async def test_a_call_that_no_longer_waits_leaves_nothing_behind():
-    waiting = asyncio.create_task(CallInterrupts(Interrupts()).wait())
+    wait_task = asyncio.create_task(CallInterrupts(Interrupts()).wait())
     await asyncio.sleep(0)
-    waiting.cancel()
+    wait_task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await waiting
+        await wait_task
     assert not other_tasks()
 
 

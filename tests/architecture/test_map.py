@@ -121,7 +121,7 @@ def is_known_path(span: str) -> bool:
 def list_defined_names() -> frozenset[str]:
     """Return the functions, classes, constants and fields of the code, and its quoted tags."""
     code = "\n".join(read_text(path) for path in list_modules("jpweb", "tests"))
-    return frozenset(name for found in _DEFINITION.findall(code) for name in found if name)
+    return frozenset(name for names in _DEFINITION.findall(code) for name in names if name)
 
 
 def test_map_has_a_row_for_each_package():

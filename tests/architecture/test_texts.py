@@ -60,15 +60,15 @@ def list_literals(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 def find_texts(path: Path) -> list[str]:
     """Return the labels and sentences of a module, each behind its line."""
-    found = list_literals(ast.parse(read_text(path)))
-    return [f"{path}:{line}: {literal}" for line, literal in found if is_text(literal)]
+    literals = list_literals(ast.parse(read_text(path)))
+    return [f"{path}:{line}: {literal}" for line, literal in literals if is_text(literal)]
 
 
 def test_page_texts_are_in_templates_labels_and_notices_only():
     holders = [path for path in list_modules("jpweb") if path.parts[1] == "web"]
-    others = [path for path in holders if path not in TEXT_MODULES | EXEMPT_MODULES.keys()]
-    assert others
-    assert [line for path in others for line in find_texts(path)] == []
+    other_paths = [path for path in holders if path not in TEXT_MODULES | EXEMPT_MODULES.keys()]
+    assert other_paths
+    assert [line for path in other_paths for line in find_texts(path)] == []
 
 
 def test_exempt_modules_contain_page_texts():
@@ -83,10 +83,10 @@ def test_page_texts_and_other_literals_are_distinguished():
         "Last activity",
         "it ended.",
     ]
-    others = [
+    other_paths = [
         "sign-in link made",
         "conversation: {}",
         "private, no-cache",
         '<div id="nothing"></div>',
     ]
-    assert [literal for literal in texts + others if is_text(literal)] == texts
+    assert [literal for literal in texts + other_paths if is_text(literal)] == texts

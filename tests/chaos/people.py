@@ -218,6 +218,6 @@ async def first_question(person: CrowdPerson) -> tuple[int, str]:
     """Return the first thing that waits for somebody, once something does."""
     async with asyncio.timeout(60):
         while True:
-            if waiting := await person.questions():
-                return waiting[0]
+            if questions := await person.questions():
+                return questions[0]
             await asyncio.sleep(0.1)

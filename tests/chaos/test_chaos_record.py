@@ -90,8 +90,8 @@ def test_tool_that_ran_another_number_of_times_is_a_fault(content: str, run_coun
 
 
 def test_gated_tool_runs_as_often_as_it_was_allowed():
-    told = {"jpweb": {"again": True}}
-    assert list_tally_faults("counted word-1\n", 2, told, stage.GATED_TOOL, 2) == []
-    assert list_tally_faults("counted word-1\n", 2, told, stage.GATED_TOOL, 1) == [
+    metadata = {"jpweb": {"again": True}}
+    assert list_tally_faults("counted word-1\n", 2, metadata, stage.GATED_TOOL, 2) == []
+    assert list_tally_faults("counted word-1\n", 2, metadata, stage.GATED_TOOL, 1) == [
         "word-1 ran 2 times; allowed: 1"
     ]

@@ -38,8 +38,8 @@ async def answer_all(person: CrowdPerson, stop_event: asyncio.Event) -> None:
     """Answer and allow whatever waits, in no order, until everything is done."""
     while not stop_event.is_set():
         with suppress(*BROKEN):
-            waiting = await person.questions()
-            for key, kind in person.dice.sample(waiting, min(4, len(waiting))):
+            questions = await person.questions()
+            for key, kind in person.dice.sample(questions, min(4, len(questions))):
                 await person.answer(key, kind)
             for key in await person.approvals():
                 await person.allow(key)

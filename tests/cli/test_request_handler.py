@@ -102,12 +102,12 @@ async def test_requests_at_once_have_a_thread_and_a_connection_each(handler: Req
 
 
 async def test_a_synchronous_view_does_not_block_others(handler: RequestHandler):
-    waiting = asyncio.create_task(_get(handler, "gate"))
+    gate_request = asyncio.create_task(_get(handler, "gate"))
     await _wait_until_entered()
     assert await _get(handler, "loop") == str(threading.get_ident())
-    assert not waiting.done()
+    assert not gate_request.done()
     _gate.set()
-    await waiting
+    await gate_request
 
 
 async def test_a_request_whose_browser_leaves_frees_its_thread_after_its_view(

@@ -33,9 +33,9 @@ _VARIABLE = (
 def crawl_pages(visitor: Visitor) -> dict[str, str]:
     """Follow all links from the start page; return the text of each page by its path."""
     texts: dict[str, str] = {}
-    waiting = deque(["/"])
-    while waiting:
-        path = waiting.popleft()
+    pending_paths = deque(["/"])
+    while pending_paths:
+        path = pending_paths.popleft()
         if path in texts:
             continue
         reply = visitor.get(path)
@@ -43,7 +43,7 @@ def crawl_pages(visitor: Visitor) -> dict[str, str]:
         texts[path] = normalize_page(reply.text)
         if "<html" in reply.text and "/export/" not in path:
             links = _LINK.findall(reply.text)
-            waiting.extend(link for link in links if not _SKIPPED.search(link))
+            pending_paths.extend(link for link in links if not _SKIPPED.search(link))
     return texts
 
 

@@ -9,14 +9,14 @@ from tests.machine.programs import WANTED, ensure_program
 
 
 def main() -> int:
-    missing = 0
+    missing_count = 0
     for requirement in WANTED:
         try:
             print(f"{requirement.program.title}: {ensure_program(requirement)}", flush=True)
         except MissingProgram as error:
             print(error, file=sys.stderr)
-            missing += 1
-    return 1 if missing else 0
+            missing_count += 1
+    return 1 if missing_count else 0
 
 
 if __name__ == "__main__":

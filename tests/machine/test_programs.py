@@ -41,8 +41,8 @@ def test_ensure_program_refuses_a_variable_that_names_no_program(
 
 def test_ensure_program_names_a_missing_program_in_one_line(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(MissingProgram) as missing:
+    with pytest.raises(MissingProgram) as error_info:
         ensure_program(NOWHERE)
-    assert str(missing.value) == (
+    assert str(error_info.value) == (
         "Nothing is missing: apt-get install nothing, or name one in JPWEB_TEST_NOTHING"
     )

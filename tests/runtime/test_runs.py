@@ -53,17 +53,17 @@ async def test_the_script_asks_and_the_desk_answers(
         assert row.answer_type == kind
         await resolution.answer_inquiry(row.pk, answer_text, decider(scene.eve))
     await wait_for_task(task)
-    read = await scene.elements()
+    elements = await scene.elements()
     assert (await reload_run(run)).state == "done"
     assert [row.state for row in await rows(scene)] == ["answered"] * 3 + ["redacted"]
     assert [row.answer for row in await rows(scene)] == [True, "not at all", "fräulein.md", None]
     assert {row.decider_name for row in await rows(scene)} == {"Eve"}
     assert [row.inquiry_id.count(".") for row in await rows(scene)] == [2] * 4
-    reply = read[-1].kind
+    reply = elements[-1].kind
     assert isinstance(reply, ChatResponse)
     assert "`true` (boolean)" in reply.content
     assert "fräulein.md" in reply.content
-    assert read[1].kind == ChatRequest("Let us begin", author="Ada")
+    assert elements[1].kind == ChatRequest("Let us begin", author="Ada")
     assert not has_secret(await scene.texts(), CANARY)
     assert CANARY not in "".join(str(record.__dict__) for record in caplog.records)
 
@@ -275,8 +275,8 @@ async def test_the_title_and_the_text_are_kept_as_said(
     providers.use_provider(monkeypatch, providers.Says())
     _, task = await scene.start("NUL \x00 and <b>")
     await wait_for_task(task)
-    read = await run_in_db_thread(journal.read_elements, scene.conversation.pk)
-    assert read[1].kind == ChatRequest("NUL \x00 and <b>", author="Ada")
+    elements = await run_in_db_thread(journal.read_elements, scene.conversation.pk)
+    assert elements[1].kind == ChatRequest("NUL \x00 and <b>", author="Ada")
     assert (
         await run_in_db_thread(conversations.get_conversation, scene.conversation.pk)
     ).turns == 1

@@ -58,8 +58,8 @@ def test_append_events_keeps_the_order_of_events(conversation: Conversation, run
     for word in ("one", "two"):
         kinds = (ChatResponse("message", word), ChatResponse("reasoning", word))
         journal.append_events(conversation.pk, [making.event(kind) for kind in kinds])
-    read = journal.read_elements(conversation.pk)
-    texts = [(e.kind.variant, e.kind.content) for e in read if isinstance(e.kind, ChatResponse)]
+    elements = journal.read_elements(conversation.pk)
+    texts = [(e.kind.variant, e.kind.content) for e in elements if isinstance(e.kind, ChatResponse)]
     assert texts == [(v, w) for w in ("one", "two") for v in ("message", "reasoning")]
     assert positions(conversation) == list(range(7))
     conversation.refresh_from_db()

@@ -171,9 +171,9 @@ def test_verdicts_that_escalate_reach_the_owners_after_the_upgrade(transactional
             "e-both": (2, "disagreed", ["escalate", "fine"]),
             "e-fine": (1, "done", ["fine"]),
         }
-        for anchor, (required, state, sent) in verdicts.items():
+        for anchor, (required, state, verdict_list) in verdicts.items():
             tasks.objects.create(conversation=conversation, anchor=anchor, state=state)
-            for number, verdict in enumerate(sent, start=1):
+            for number, verdict in enumerate(verdict_list, start=1):
                 reviews.objects.create(
                     conversation=conversation, anchor=anchor, version="v", round=number, revision=1,
                     rounds_required=required, verdict=verdict, reviewed_at=AT,

@@ -296,8 +296,8 @@ def edit_comment(conversation: Conversation, author: Person, text: str) -> None:
 
 def review(conversation: Conversation, auditor: Person, text: str) -> None:
     subject = subjects.load_conversation(conversation)
-    sent = ReviewInput(Verdict.FINE, text, subject.version, 0)
-    reviews.submit_review(subject, auditor, sent)
+    review_input = ReviewInput(Verdict.FINE, text, subject.version, 0)
+    reviews.submit_review(subject, auditor, review_input)
 
 
 @pytest.mark.parametrize("write", [add_comment, edit_comment, review])

@@ -89,8 +89,10 @@ REASONS = [outcome.reason for outcome in OUTCOMES if isinstance(outcome, Cancell
     ],
 )
 def test_demo_has_every_kind_reason_and_answer_type(name, expected, actual):
-    missing = sorted(map(str, expected - actual))
-    assert not missing, f"the demo (jpweb/store/jp_files/demo) lacks {name}: {', '.join(missing)}"
+    missing_names = sorted(map(str, expected - actual))
+    assert not missing_names, (
+        f"the demo (jpweb/store/jp_files/demo) lacks {name}: {', '.join(missing_names)}"
+    )
 
 
 def test_the_demo_shows_a_reason_of_another_version():

@@ -87,7 +87,7 @@ async def test_answer_over_the_socket_is_taken_as_the_role_allows(
 def list_reads(world: World) -> list[read_log.ReadRecord]:
     """Return the live reads of a world that wait to be written, and forget them."""
     place = Place(world.workspace.pk, world.conversation.pk)
-    reads = [read for read in read_log._gathered_reads.elements() if read.place == place]
+    reads = [record for record in read_log._gathered_reads.elements() if record.place == place]
     read_log._gathered_reads.clear()
     return reads
 
@@ -115,5 +115,9 @@ async def test_socket_that_begins_with_an_empty_page_is_a_read_of_its_person(sha
     reader = shared_world.people["reader"]
     async with connect_page(reader, conversation=shared_world.conversation.pk) as socket:
         await socket.receive_all()
-    (read,) = list_reads(shared_world)
-    assert (read.act, read.actor.person_id, read.view) == (Act.READ, reader.pk, "live-updates")
+    (record,) = list_reads(shared_world)
+    assert (record.act, record.actor.person_id, record.view) == (
+        Act.READ,
+        reader.pk,
+        "live-updates",
+    )

@@ -378,11 +378,11 @@ async def test_closing_a_reply_closes_the_connection(name: str):
 async def test_cancelling_a_wait_closes_the_connection(name: str):
     load_vendor(name)
     with run_vendor(name, [Reply(end="hang")]) as standin:
-        waiting = asyncio.create_task(receive_events(make_provider(standin)))
+        wait_task = asyncio.create_task(receive_events(make_provider(standin)))
         assert await asyncio.to_thread(standin.request_event.wait, 60)
-        waiting.cancel()
+        wait_task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await waiting
+            await wait_task
         assert await asyncio.to_thread(standin.hangup_event.wait, 60)
 
 

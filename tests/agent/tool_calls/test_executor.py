@@ -236,10 +236,10 @@ async def test_secret_asked_in_call_is_redacted_in_calls_that_run_meanwhile():
 
     tools = OutsideStub("vault", ask_for_secret), OutsideStub("cat", read_file)
     executing = make_executor((), tools)
-    _, read = await asyncio.gather(
+    _, outcome = await asyncio.gather(
         executing.execute("vault", {}, {}, ask), executing.execute("cat", {}, {})
     )
-    assert read == Success(f"It says {REDACTED_TEXT}.")
+    assert outcome == Success(f"It says {REDACTED_TEXT}.")
 
 
 async def test_short_secret_stays_in_the_output_of_other_calls():

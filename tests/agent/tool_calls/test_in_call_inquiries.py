@@ -210,13 +210,13 @@ async def test_question_that_the_tool_gives_up_is_closed_while_the_tool_runs():
     """An MCP server may cancel one form of several, and take its time with the rest."""
 
     async def run(arguments, answers, ask) -> Any:
-        given_up, kept = (asyncio.ensure_future(ask(question)) for question in (CONFIRM, NAME))
+        given_up, kept_task = (asyncio.ensure_future(ask(question)) for question in (CONFIRM, NAME))
         await wait_until(lambda: len(bench.prompter.questions) == 2)
         given_up.cancel()
         await wait_until(lambda: bench.recorder.outcomes)
         assert bench.prompter.withdrawn == [("c1.confirm.1", CancellationReason.LOST)]
         name_event.set()
-        return Success((await kept).value)
+        return Success((await kept_task).value)
 
     async def give_name() -> Any:
         await name_event.wait()
@@ -270,17 +270,17 @@ async def test_error_of_one_question_of_a_slow_tool_leaves_the_other_open():
 
 
 async def test_tool_that_ends_before_its_answer_closes_the_question_as_lost():
-    waiting: list[Any] = []
+    wait_tasks: list[Any] = []
 
     async def run(arguments, answers, ask) -> Any:
-        waiting.append(asyncio.ensure_future(ask(CONFIRM)))
+        wait_tasks.append(asyncio.ensure_future(ask(CONFIRM)))
         await bench.prompter.waiting.wait()
         return Success("done")
 
     bench = ToolBench((OutsideStub("outside", run),), [wait_forever()])
     await bench.run([CALL])
     assert bench.recorder.outcomes == [LOST]
-    assert await waiting[0] == Declined(CancellationReason.LOST)
+    assert await wait_tasks[0] == Declined(CancellationReason.LOST)
     assert not other_tasks()
 
 

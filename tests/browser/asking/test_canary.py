@@ -165,9 +165,9 @@ def test_a_secret_sent_without_the_right_to_is_nowhere(
     second_page = debug_visit.open(path_of(page), javascript=False)
     second_page.get_by_label("Secret", exact=True).fill(canary)
     second_page.context.clear_cookies(name=cookie)
-    with second_page.expect_response(lambda response: response.request.method == "POST") as sent:
+    with second_page.expect_response(lambda response: response.request.method == "POST") as info:
         second_page.get_by_role("button", name="Answer").click()
-    assert sent.value.status == status
+    assert info.value.status == status
     heading = "Sign in" if status == 302 else None
     expect(second_page.get_by_role("heading", name=heading).first).to_be_visible()
     find_card(page, SECRET)
@@ -223,14 +223,14 @@ def test_secret_journey_on_postgresql_and_redis_leaves_no_trace(
         JPWEB_LOG_LEVEL="DEBUG",
     )
     visit = visiting(server)
-    desk = visit.open("/questions")
+    inbox = visit.open("/questions")
     with tap_redis(redis_url, SECRET_KEY) as read_traffic:
         page = visit.begin("Team")
-        with stay_on_page(page), stay_on_page(desk):
-            find_card(desk, BOOLEAN)
+        with stay_on_page(page), stay_on_page(inbox):
+            find_card(inbox, BOOLEAN)
             answer_all(page, canary)
             expect(last_words(page)).to_contain_text("secret: received, not shown")
-            expect(desk.locator(".card.settled")).to_have_count(4)
+            expect(inbox.locator(".card.settled")).to_have_count(4)
         traffic = read_traffic()
     outcomes = [inquiry.get_attribute("data-outcome") for inquiry in find_inquiries(page).all()]
     assert outcomes == [*["answered"] * 3, "redacted"]

@@ -98,14 +98,14 @@ def find_settled_card(page: Page) -> Locator:
 @pytest.mark.proof  # tests/web/views/test_live_prompts has it
 def test_a_decision_reaches_every_page_without_a_reload(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RUN))
-    desk, phone = visit.open("/questions"), visit.open("/questions", size=PHONE)
-    for tab in (page, desk, phone):
+    inbox_page, phone = visit.open("/questions"), visit.open("/questions", size=PHONE)
+    for tab in (page, inbox_page, phone):
         wait_until_connected(tab)
         expect(prompt(tab, "run")).to_contain_text("vault (local)")
         expect(find_waiting_count(tab)).to_have_attribute("data-count", "1")
-    with stay_on_page(page), stay_on_page(desk), stay_on_page(phone):
+    with stay_on_page(page), stay_on_page(inbox_page), stay_on_page(phone):
         prompt(phone, "run").get_by_role("button", name="Allow once").click()
-        for tab in (page, desk, phone):
+        for tab in (page, inbox_page, phone):
             expect(find_settled_card(tab)).to_contain_text("Allowed")
             expect(find_settled_card(tab)).to_contain_text("by Owner")
             expect(find_waiting_count(tab)).to_have_attribute("data-count", "0")

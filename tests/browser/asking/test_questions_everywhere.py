@@ -61,21 +61,21 @@ def test_question_is_shown_after_reload_in_a_second_tab_and_on_a_phone(visit: Vi
 
 
 def test_question_appears_and_disappears_on_all_pages_live(visit: Visit):
-    desk = visit.open("/questions")
+    inbox_page = visit.open("/questions")
     phone = visit.open("/questions", size=PHONE)
     plain_list = visit.open("/")
-    for tab in (desk, phone, plain_list):
+    for tab in (inbox_page, phone, plain_list):
         wait_until_connected(tab)
-    with stay_on_page(desk), stay_on_page(phone), stay_on_page(plain_list):
+    with stay_on_page(inbox_page), stay_on_page(phone), stay_on_page(plain_list):
         page = visit.begin("Push me")
         second = visit.pages(page.url, sibling=page)
-        for tab in (page, second, desk, phone):
+        for tab in (page, second, inbox_page, phone):
             find_card(tab, BOOLEAN)
-        expect(find_card(desk, BOOLEAN).get_by_role("link", name="Push me")).to_be_visible()
-        for tab in (page, second, desk, phone, plain_list):
+        expect(find_card(inbox_page, BOOLEAN).get_by_role("link", name="Push me")).to_be_visible()
+        for tab in (page, second, inbox_page, phone, plain_list):
             expect(find_waiting_count(tab)).to_have_attribute("data-count", "1")
         answer_question(phone, BOOLEAN, "Yes")
-        for tab in (page, second, desk, phone):
+        for tab in (page, second, inbox_page, phone):
             expect(tab.locator(".card.settled")).to_contain_text("by Owner")
             find_card(tab, SELECT)
         expect(plain_list).to_have_title("(1) Home · jpweb")
@@ -83,15 +83,15 @@ def test_question_appears_and_disappears_on_all_pages_live(visit: Visit):
 
 @pytest.mark.proof  # settled cards leave in make test
 def test_questions_page_shows_when_no_question_is_open(visit: Visit):
-    desk = visit.open("/questions")
-    empty_notice = desk.get_by_text("You're all caught up.")
+    inbox_page = visit.open("/questions")
+    empty_notice = inbox_page.get_by_text("You're all caught up.")
     expect(empty_notice).to_be_visible()
     page = visit.begin()
-    find_card(desk, BOOLEAN)
+    find_card(inbox_page, BOOLEAN)
     expect(empty_notice).to_be_hidden()
     page.get_by_role("button", name="Stop", exact=True).click()
-    expect(find_cards(desk)).to_have_count(0)
-    desk.reload()
+    expect(find_cards(inbox_page)).to_have_count(0)
+    inbox_page.reload()
     expect(empty_notice).to_be_visible()
 
 
@@ -185,14 +185,14 @@ def test_escape_declines_nothing(visit: Visit):
 
 
 def test_a_new_question_is_announced_to_those_who_listen(visit: Visit):
-    desk = visit.open("/questions")
-    wait_until_connected(desk)
+    inbox_page = visit.open("/questions")
+    wait_until_connected(inbox_page)
     visit.begin()
-    expect(desk.locator("#announcer")).to_have_text(
+    expect(inbox_page.locator("#announcer")).to_have_text(
         "New question: Shall I show you how questions work?"
     )
-    desk.evaluate(ADD_TWO_CARDS)
-    expect(desk.locator("#announcer")).to_have_text("New question: One?; New question: Two?")
+    inbox_page.evaluate(ADD_TWO_CARDS)
+    expect(inbox_page.locator("#announcer")).to_have_text("New question: One?; New question: Two?")
 
 
 @pytest.mark.proof  # tests/web/test_questions has it

@@ -87,18 +87,18 @@ def test_pages_reconnect_after_a_kill_and_the_question_still_waits(
     mortal_visit: Visit,
 ):
     page = mortal_visit.begin("Killed")
-    desk = mortal_visit.open("/questions")
-    for tab in (page, desk):
+    inbox_page = mortal_visit.open("/questions")
+    for tab in (page, inbox_page):
         wait_until_connected(tab)
         find_card(tab, BOOLEAN)
     server, conversation = mortal_visit.server, number_of(page)
     fence = read_fence(server, conversation)
-    with stay_on_page(page), stay_on_page(desk):
+    with stay_on_page(page), stay_on_page(inbox_page):
         mortal_visit.server.kill()
         expect(notice(page)).to_be_visible()
         expect(notice(page)).to_contain_text("Connection lost. Reconnecting")
         mortal_visit.server.start()
-        for tab in (page, desk):
+        for tab in (page, inbox_page):
             expect(notice(tab)).to_be_hidden(timeout=20_000)
             expect(find_cards(tab)).to_have_count(1)
             expect(find_waiting_count(tab)).to_have_attribute("data-count", "1")

@@ -202,10 +202,10 @@ def test_purge_ledger_empties_old_reads_alone(monkeypatch: pytest.MonkeyPatch):
 async def test_head_is_appended_once_and_sent(
     settings: Any, heads_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    sent: list[str] = []
+    deliveries: list[str] = []
 
     async def send_message(_key: int, url: str, title: str, body: str) -> str:
-        sent.append(f"{url} {title} {json.loads(body)['head']['sequence']}")
+        deliveries.append(f"{url} {title} {json.loads(body)['head']['sequence']}")
         return ""
 
     monkeypatch.setattr(apprise_sender, "send_message", send_message)
@@ -215,18 +215,18 @@ async def test_head_is_appended_once_and_sent(
     await publish_ledger_head.publish_head()
     await publish_ledger_head.publish_head()
     assert read_kept(heads_path) == (1, 0o600)
-    assert sent == ["mailto://ada@example.org jpweb: ledger head 2 2"]
+    assert deliveries == ["mailto://ada@example.org jpweb: ledger head 2 2"]
 
 
 async def test_head_whose_sending_failed_is_sent_in_the_next_round(
     settings: Any, heads_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    sent: list[int] = []
+    deliveries: list[int] = []
     results = ["No response.", "", ""]
 
     async def send_message(_key: int, _url: str, _title: str, body: str) -> str:
-        sent.append(json.loads(body)["head"]["sequence"])
-        return results[len(sent) - 1]
+        deliveries.append(json.loads(body)["head"]["sequence"])
+        return results[len(deliveries) - 1]
 
     monkeypatch.setattr(apprise_sender, "send_message", send_message)
     settings.LEDGER_HEAD_URL = "mailto://ada@example.org"
@@ -234,7 +234,7 @@ async def test_head_whose_sending_failed_is_sent_in_the_next_round(
     await run_in_background_thread(sealing.seal_entries)
     for _ in range(3):
         await publish_ledger_head.publish_head()
-    assert sent == [1, 1]
+    assert deliveries == [1, 1]
     assert read_kept(heads_path) == (1, 0o600)
 
 

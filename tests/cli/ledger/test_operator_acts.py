@@ -92,13 +92,13 @@ def test_backup_and_purge_are_entries_that_auditors_see(tmp_path: Path):
     auditors = [
         making.person(role.name, role, workspace) for role in Role.list_including(Role.AUDITOR)
     ]
-    others = [making.person("reader", Role.READER, workspace), making.person("outsider")]
+    outsiders = [making.person("reader", Role.READER, workspace), making.person("outsider")]
     call_command("backup", str(tmp_path / "backup"), stdout=io.StringIO(), stderr=io.StringIO())
     record_act(Act.PURGED, SYSTEM, Place(), sequences="1-2")
     record_act(Act.RESTORED, OPERATOR, Place(), file="backup", rows=7)
     for auditor in auditors:
         assert list_visible(auditor)[:3] == ["restored", "purged", "exported"]
-    for other in others:
+    for other in outsiders:
         assert not {"restored", "purged", "exported"} & set(list_visible(other))
 
 

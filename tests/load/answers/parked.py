@@ -295,8 +295,8 @@ def _serving(place: ParkedInstallation) -> Iterator[AnsweringBrowser]:
 
 
 def _resident(place: ParkedInstallation) -> float:
-    with _serving(place) as desk:
-        status, _ = desk.browser.get("/questions")
+    with _serving(place) as server:
+        status, _ = server.browser.get("/questions")
         assert status == 200
         status_text = Path(f"/proc/{place.server.pid}/status").read_text()
         return int(status_text.partition("VmRSS:")[2].split()[0]) / 1024

@@ -99,9 +99,9 @@ def _measure_groups(
             search = engine.make_search(person, query_parser.parse_query(typed))
             grouped = conversation_groups.group_hits(search)
             middle_time = perf_counter()
-            found = {row for word in typed.split() for row in _list_bare(bare, word)}
+            matching_rows = {row for word in typed.split() for row in _list_bare(bare, word)}
             end_time = perf_counter()
-            if grouped.event_count != len(found):
+            if grouped.event_count != len(matching_rows):
                 raise AssertionError(f"{typed} finds something else than the index")
             if done >= warm_up:
                 ours.append(middle_time - start_time)

@@ -54,8 +54,8 @@ def test_same_state_gives_the_same_bytes(conversation: Conversation):
 
 def test_time_of_export_is_in_the_manifest_alone(conversation: Conversation):
     first = read(bundles.make_bundle(conversation))
-    later = bundles.MADE_AT + timedelta(hours=1)
-    second = read(bundles.make_bundle(conversation, made_at=later))
+    later_time = bundles.MADE_AT + timedelta(hours=1)
+    second = read(bundles.make_bundle(conversation, made_at=later_time))
     assert {name for name in first if first[name] != second[name]} == {MANIFEST, SIGNATURE}
 
 

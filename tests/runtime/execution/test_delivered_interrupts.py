@@ -28,9 +28,9 @@ from tests.store import making
 from tests.store.making import decider
 
 
-async def deliver_at_once(scene: Scene, run: Run, *sent: tuple[InterruptKind, str]) -> None:
+async def deliver_at_once(scene: Scene, run: Run, *words: tuple[InterruptKind, str]) -> None:
     """Send Ada's interrupts, and give them to the turn before it can act on the first."""
-    for kind, text in sent:
+    for kind, text in words:
         await run_in_db_thread(
             runs.interrupt_run, scene.conversation.pk, kind, decider(scene.ada), text
         )
@@ -96,8 +96,8 @@ async def test_message_with_a_stop_at_the_last_commit_is_kept(
     ) -> None:
         await record(recorder, *events, **options)
         if options.get("is_last"):
-            sent = ((InterruptKind.RESPOND, "no"), (InterruptKind.STOP, ""))
-            await deliver_at_once(scene, recorder.run, *sent)
+            words = ((InterruptKind.RESPOND, "no"), (InterruptKind.STOP, ""))
+            await deliver_at_once(scene, recorder.run, *words)
 
     monkeypatch.setattr(JournalRecorder, "record", record_and_interrupt)
     run, task = await scene.start()

@@ -76,8 +76,8 @@ class PushService:
             auth_secret=self.auth_secret,
             version="aes128gcm",
         )
-        read: dict[str, Any] = json.loads(content)
-        return read
+        payload: dict[str, Any] = json.loads(content)
+        return payload
 
     @property
     def read_messages(self) -> list[dict[str, Any]]:

@@ -28,8 +28,8 @@ SHAPE = [
 COLUMNS = ("anchor", "inquiry_id", "state", "answer", "answer_type", "decided_by", "decider_name")
 
 
-def shape(read: Outline) -> list[tuple[str, list[str], list[str], str]]:
-    calls = [item for turn in read.turns for item in turn.items if isinstance(item, ToolCall)]
+def shape(outline: Outline) -> list[tuple[str, list[str], list[str], str]]:
+    calls = [item for turn in outline.turns for item in turn.items if isinstance(item, ToolCall)]
     return [
         (
             tool_call.call.id,
@@ -61,10 +61,10 @@ async def test_run_is_written_to_both_copies_as_recorded(shop: Workshop):
     copies = [file.read_bytes() for file in await play_attached(shop)]
     assert len(copies) == 2
     assert copies[0] == copies[1]
-    read = [wire.read_element(text) for text in wire.split_array(copies[0])]
-    assert build_outline(read) == build_outline(await shop.elements())
-    assert shape(build_outline(read)) == SHAPE
-    notes = [event.metadata for element in read[2:6] for event in element.events]
+    elements = [wire.read_element(text) for text in wire.split_array(copies[0])]
+    assert build_outline(elements) == build_outline(await shop.elements())
+    assert shape(build_outline(elements)) == SHAPE
+    notes = [event.metadata for element in elements[2:6] for event in element.events]
     assert tuple(notes) == NOTED["anthropic"]
     assert CANARY.encode() not in copies[0]
 
@@ -82,8 +82,8 @@ async def test_a_mirror_of_these_files_is_the_same_conversation(shop: Workshop):
     copy = await run_in_db_thread(
         Conversation.objects.get, workspace=workspace, origin=Origin.MIRRORED
     )
-    read = await run_in_db_thread(journal.read_elements, copy.pk)
-    assert build_outline(read) == build_outline(await shop.elements())
+    elements = await run_in_db_thread(journal.read_elements, copy.pk)
+    assert build_outline(elements) == build_outline(await shop.elements())
     rows = Inquiry.objects.order_by("position").values_list(*COLUMNS)
     own_rows = await run_in_db_thread(list, rows.filter(conversation=shop.conversation))
     assert await run_in_db_thread(list, rows.filter(conversation=copy)) == own_rows

@@ -200,8 +200,8 @@ def test_sort_by_waiting_lists_only_waiting_conversations_oldest_first(
     making.question(runs["over"])
     later_prompt = making.prompt(runs["later"])
     Run.objects.filter(pk=runs["over"].pk).update(state="done")
-    waiting: list[Any] = [first, question, prompt, later_prompt]
-    for n, row in enumerate(waiting):
+    waiting_rows: list[Any] = [first, question, prompt, later_prompt]
+    for n, row in enumerate(waiting_rows):
         type(row).objects.filter(pk=row.pk).update(asked_at=START + timedelta(minutes=n))
     pages = page_forward(reader, sort=Sort.WAITING)
     assert [get_titles(page) for page in pages] == [["both", "question"], ["prompt", "later"]]

@@ -186,11 +186,13 @@ def test_imported_decisions_and_receipts_are_on_the_auditors_pages(
 
 def test_bundle_has_no_question_that_was_asked_after_its_events(decided_conversation: Conversation):
     loaded = Conversation.objects.get(pk=decided_conversation.pk)
-    later = making.question(Run.objects.get(conversation=loaded), text="And then?")
-    DisplayReceipt.objects.create(inquiry=later, person=making.person(), delivered_at=clock.now())
+    later_question = making.question(Run.objects.get(conversation=loaded), text="And then?")
+    DisplayReceipt.objects.create(
+        inquiry=later_question, person=making.person(), delivered_at=clock.now()
+    )
     for export in (contents.export_questions, contents.export_receipts):
         (line,) = b"".join(export(loaded)).splitlines()
-        assert later.anchor not in line.decode()
+        assert later_question.anchor not in line.decode()
 
 
 def test_receipt_of_a_question_that_a_bundle_lacks_is_left_out(

@@ -191,8 +191,8 @@ def test_withheld_review_stays_hidden_when_another_completes_it(bundle: Path):
     dora = making.person("dora", Role.AUDITOR, copy.workspace)
     subject = subjects.load_conversation(copy)
     desk.send(subject, dora, Verdict.FINE)
-    shown = reviews.load_history(subject).list_shown(dora.pk)
-    assert [(row.review.reviewer_name, row.is_hidden) for row in shown] == [
+    shown_reviews = reviews.load_history(subject).list_shown(dora.pk)
+    assert [(row.review.reviewer_name, row.is_hidden) for row in shown_reviews] == [
         ("Dora", False),
         ("Ada", True),
     ]

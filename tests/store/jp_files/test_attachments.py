@@ -292,8 +292,8 @@ async def test_start_run_first_imports_events_that_jp_appended(
     before = len(stage.on_disk())
     stage.jp_adds(*ADDED)
     await stage.play_turn()
-    read = await stage.elements()
-    assert [e.raw for e in read[before : before + 4]] == [e.raw for e in ADDED]
+    elements = await stage.elements()
+    assert [e.raw for e in elements[before : before + 4]] == [e.raw for e in ADDED]
     assert stage.events() == await stage.exported()
     row = await run_in_db_thread(Inquiry.objects.get)
     assert (row.inquiry_id, row.state, row.position) == ("c.q.1", "answered", before + 1)

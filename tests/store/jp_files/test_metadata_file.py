@@ -57,8 +57,8 @@ class SiloWorkspace:
     def metadata(self, subfolder: str = "") -> dict[str, Any]:
         first, second = [(f / "metadata.json").read_text() for f in self.folders(subfolder)]
         assert first == second
-        read: dict[str, Any] = json.loads(first)
-        return read
+        values: dict[str, Any] = json.loads(first)
+        return values
 
     def unchanged_for_the_mirror(self) -> None:
         """Check that a look at the files finds nothing that the row does not say."""

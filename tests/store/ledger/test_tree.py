@@ -59,9 +59,9 @@ def check_proof(sequences: list[int]) -> None:
     hashes = dict(LedgerEntry.objects.values_list("sequence", "text_hash"))
     leaves = {number - 1: ledger_verifier.hash_leaf(hashes[number]) for number in sequences}
     nodes = list(tree.list_proof_nodes(sequences, size))
-    rest = iter(nodes)
-    root = bundle_verifier._compute_root(0, size, leaves, sorted(leaves), rest)
-    assert (root, next(rest, None)) == (get_root(), None)
+    remaining_nodes = iter(nodes)
+    root = bundle_verifier._compute_root(0, size, leaves, sorted(leaves), remaining_nodes)
+    assert (root, next(remaining_nodes, None)) == (get_root(), None)
     assert len(nodes) <= len(sequences) * (size - 1).bit_length() + 1
 
 

@@ -111,14 +111,14 @@ def test_cleanup_keeps_notices_of_unseen_mentions():
     conversation = making.mirrored_conversation(making.workspace(), ChatRequest("Hello"))
     anchor = JournalEntry.objects.get().anchor
     comment = threads.add_comment(conversation, anchor, making.person("author"), "Look")
-    unseen, seen = (
+    unseen_mention, seen_mention = (
         Mention.objects.create(person=making.person(name), comment=comment) for name in ("a", "b")
     )
-    Mention.objects.filter(pk=seen.pk).update(seen_at=timezone.now())
-    for mention in (unseen, seen):
+    Mention.objects.filter(pk=seen_mention.pk).update(seen_at=timezone.now())
+    for mention in (unseen_mention, seen_mention):
         NotificationDelivery.objects.filter(pk=notice(31).pk).update(mention=mention)
     cleanup.delete_old_rows()
-    assert [delivery.mention for delivery in NotificationDelivery.objects.all()] == [unseen]
+    assert [delivery.mention for delivery in NotificationDelivery.objects.all()] == [unseen_mention]
 
 
 def test_cleanup_deletes_presence_after_a_day():

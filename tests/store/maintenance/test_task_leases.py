@@ -101,5 +101,5 @@ def test_renewing_all_held_leases_is_one_statement(
     task_leases.acquire_or_renew_all(names, "one", 0)
     with django_assert_num_queries(1):
         assert task_leases.acquire_or_renew_all(names, "one", 60) == names
-    later = TaskLease.objects.filter(lease_until__gt=Now() + timedelta(seconds=50))
-    assert later.count() == len(names)
+    renewed_leases = TaskLease.objects.filter(lease_until__gt=Now() + timedelta(seconds=50))
+    assert renewed_leases.count() == len(names)

@@ -15,10 +15,10 @@ from tests.store import making
 def test_a_late_reply_about_an_earlier_address_forgets_no_later_one(db: None):
     key, service = sign_in(making.person("ada")), PushService()
     earlier = push_subscriptions.save_subscription(key, **service.make_subscription(), delay=0)
-    later = service.make_subscription("/push/new")
-    push_subscriptions.save_subscription(key, **later, delay=0)
+    later_subscription = service.make_subscription("/push/new")
+    push_subscriptions.save_subscription(key, **later_subscription, delay=0)
     push_subscriptions.forget_subscription(earlier)
-    assert PushSubscription.objects.get().endpoint == later["endpoint"]
+    assert PushSubscription.objects.get().endpoint == later_subscription["endpoint"]
 
 
 def test_a_gone_browser_that_is_turned_on_again_gets_nothing_once_more(db: None):
@@ -27,15 +27,17 @@ def test_a_gone_browser_that_is_turned_on_again_gets_nothing_once_more(db: None)
     run = making.start_run(making.conversation(workspace, "A talk", ada), ada)
     making.question(run)
     key, service = sign_in(ada), PushService()
-    gone = push_subscriptions.save_subscription(key, **service.make_subscription(), delay=0)
+    gone_subscription = push_subscriptions.save_subscription(
+        key, **service.make_subscription(), delay=0
+    )
     (due,) = deliveries.list_due(10)
     assert deliveries.claim_delivery(due)
-    push_subscriptions.forget_subscription(gone)
-    later = making.question(run)
+    push_subscriptions.forget_subscription(gone_subscription)
+    later_question = making.question(run)
     assert deliveries.list_due(10) == []
     again = push_subscriptions.save_subscription(key, **service.make_subscription("/b"), delay=0)
-    assert (again.pk, again.is_gone, again.problem) == (gone.pk, False, "")
-    assert [due.inquiry_id for due in deliveries.list_due(10)] == [later.pk]
+    assert (again.pk, again.is_gone, again.problem) == (gone_subscription.pk, False, "")
+    assert [due.inquiry_id for due in deliveries.list_due(10)] == [later_question.pk]
 
 
 def test_push_subscription_belongs_to_the_last_person_who_enabled_it(db: None):

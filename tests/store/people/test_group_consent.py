@@ -45,8 +45,12 @@ def test_added_person_gets_group_roles_only_after_acceptance(
     ben = making.person("ben", Role.READER, workspace)
     group_members.add_person(group, ben, act_as())
     assert accounts.get_roles(ben.pk) == {workspace.pk: Role.READER}
-    (waiting,) = group_members.list_group_members_of(ben.pk)
-    assert (waiting.group, waiting.inviter, waiting.accepted_at) == (group, owner, None)
+    (pending_member,) = group_members.list_group_members_of(ben.pk)
+    assert (pending_member.group, pending_member.inviter, pending_member.accepted_at) == (
+        group,
+        owner,
+        None,
+    )
 
 
 def test_role_counts_at_once_for_a_person_who_is_in_the_workspace(

@@ -70,11 +70,11 @@ def test_entry_of_a_changed_role_names_the_role_that_the_person_has(
 ):
     give(group, orchard, Role.AUDITOR)
     accounts.change_role(Membership.objects.get(workspace=orchard, person=ada), Role.READER)
-    kept = json.loads(LedgerEntry.objects.latest("pk").text)["details"]
+    details = json.loads(LedgerEntry.objects.latest("pk").text)["details"]
     group_members.remove_person(group, ada, act_as())
     accounts.change_role(Membership.objects.get(workspace=orchard, person=ada), Role.RESPONDER)
     changed = json.loads(LedgerEntry.objects.latest("pk").text)["details"]
-    assert (kept, changed) == (
+    assert (details, changed) == (
         {
             "person": "Ada", "role": "auditor", "old_role": "auditor", "own_role": "reader",
             "group": "Night shift",
@@ -152,7 +152,7 @@ def test_group_with_a_role_elsewhere_since_it_was_read_is_not_changed(
     assert accounts.get_role(ada.pk, orchard.pk) == Role.AUDITOR
     assert LedgerEntry.objects.latest("pk").pk == last_key
     groups.take_role(group, workspace, act_as("olga"))
-    assert [given.workspace for given in group.roles.all()] == [orchard]
+    assert [group_role.workspace for group_role in group.roles.all()] == [orchard]
 
 
 def test_group_gets_no_role_in_a_workspace_of_others(group: Group):

@@ -134,9 +134,9 @@ def test_migration_ends_sessions_that_anothers_passkey_may_have_begun(ada: Perso
     SignIn.objects.update(began_at=F("began_at") - timedelta(minutes=1))
     LedgerEntry.objects.update(at=F("at") - timedelta(minutes=1))
     begin(ada, passkey="Phone")
-    own = begin(owner, passkey="Phone")
+    own_session = begin(owner, passkey="Phone")
     migrate()
-    assert {row.pk for row in SignIn.objects.all()} == {by_link, own}
+    assert {row.pk for row in SignIn.objects.all()} == {by_link, own_session}
 
 
 def test_migration_counts_unused_links_as_the_other_persons(ada: Person, owner: Person):

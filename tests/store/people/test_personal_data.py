@@ -75,10 +75,10 @@ def test_file_holds_the_account_its_roles_answers_and_acts(workspace: Workspace,
     assert data["memberships"] == [
         {"workspace": {"id": workspace.pk, "name": workspace.name}, "role": "auditor"}
     ]
-    (given,) = data["answers"]
-    assert (given["answer"], given["state"]) == (True, "answered")
-    assert given["question"] == row.question
-    assert given["conversation"]["title"] == "Our talk"
+    (answer_row,) = data["answers"]
+    assert (answer_row["answer"], answer_row["state"]) == (True, "answered")
+    assert answer_row["question"] == row.question
+    assert answer_row["conversation"]["title"] == "Our talk"
     acts = [entry["entry"]["act"] for entry in data["ledger_entries"]]
     assert Act.INQUIRY_ANSWERED in acts
     assert acts[-1] == Act.ROLE_CHANGED, "others' acts that name the person"
@@ -98,9 +98,9 @@ def test_data_file_omits_unreadable_content_of_other_people(workspace: Workspace
     answer(workspace, ada)
     Membership.objects.filter(person=ada).delete()
     text = make_file(ada)
-    (given,) = json.loads(text)["answers"]
-    assert given["answer"] is True
-    assert "question" not in given
+    (answer_row,) = json.loads(text)["answers"]
+    assert answer_row["answer"] is True
+    assert "question" not in answer_row
     assert "Our talk" not in text
     assert "Go on?" not in text
 

@@ -86,7 +86,7 @@ def test_a_view_is_the_first_of_anybody_and_of_each_person(
     save_many(conversations, 120, 3)
     views: dict[str, dict[str, list[timedelta]]] = defaultdict(lambda: defaultdict(list))
     for row in Inquiry.objects.select_related("conversation__workspace")[:80]:
-        seen = []
+        view_times = []
         for person, name in ((ada, "Ada"), (ben, "Ben"), (None, "Imported")):
             wait = timedelta(milliseconds=random.randrange(-500, 9_000_000))
             if random.random() < 0.3:
@@ -94,10 +94,10 @@ def test_a_view_is_the_first_of_anybody_and_of_each_person(
                 continue
             save_receipt(row, person, row.asked_at + wait)
             views["person"][name].append(wait)
-            seen.append(wait)
-        if seen:
-            views["workspace"][row.conversation.workspace.name].append(min(seen))
-            views["tool"][row.asker].append(min(seen))
+            view_times.append(wait)
+        if view_times:
+            views["workspace"][row.conversation.workspace.name].append(min(view_times))
+            views["tool"][row.asker].append(min(view_times))
     sample = take_sample(auditor)
     measured = {
         "workspace": waiting_percentiles.measure_by_workspace(sample),

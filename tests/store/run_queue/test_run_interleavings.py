@@ -127,11 +127,11 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_lost_or_twice(self) -> None:
-        read = journal.read_elements(self.conversation.pk)
-        texts = [e.kind.content for e in read if isinstance(e.kind, ChatResponse)]
+        elements = journal.read_elements(self.conversation.pk)
+        texts = [e.kind.content for e in elements if isinstance(e.kind, ChatResponse)]
         assert texts == self.written
         places = self.conversation.journal.order_by("position").values_list("position", flat=True)
-        assert list(places) == list(range(len(read)))
+        assert list(places) == list(range(len(elements)))
         run_row = self.now()
         for row in Inquiry.objects.filter(run=self.run):
             if row.pk in self.answers:

@@ -79,10 +79,10 @@ def check_index() -> None:
             )
 
 
-def replace_elements(conversation: Conversation, read: list[Element]) -> None:
+def replace_elements(conversation: Conversation, elements: list[Element]) -> None:
     """Let the journal of a conversation hold these elements, as a mirror does."""
-    anchors = anchor_ids.make_anchors(read)
-    journal.replace_elements(conversation, read, anchors)
-    conversation.entry_count = len(read)
+    anchors = anchor_ids.make_anchors(elements)
+    journal.replace_elements(conversation, elements, anchors)
+    conversation.entry_count = len(elements)
     conversation.needs_indexing = True
     conversation.save()

@@ -36,7 +36,7 @@ def conversation(workspace: Workspace, title: str, *texts: str) -> Conversation:
 
 
 def list_ids(grouped: GroupedHits) -> list[int]:
-    return [found.conversation_id for found in grouped.groups]
+    return [group.conversation_id for group in grouped.groups]
 
 
 def test_the_words_of_a_query_may_be_in_several_events(workspace: Workspace, group: Group):
@@ -44,9 +44,9 @@ def test_the_words_of_a_query_may_be_in_several_events(workspace: Workspace, gro
     one_alone = conversation(workspace, "Two", "a ladder", "nothing else")
     grouped = group("pear ladder")
     assert list_ids(grouped) == [both.pk, one_alone.pk]
-    assert [found.missing for found in grouped.groups] == [(), ("pear",)]
+    assert [hit_group.missing for hit_group in grouped.groups] == [(), ("pear",)]
     assert grouped.has_all_words
-    assert [found.event_count for found in grouped.groups] == [2, 1]
+    assert [hit_group.event_count for hit_group in grouped.groups] == [2, 1]
 
 
 def test_sentence_query_ignores_stop_words(workspace: Workspace, group: Group):
@@ -64,8 +64,8 @@ def test_sentence_query_ignores_stop_words(workspace: Workspace, group: Group):
 
 
 def test_query_of_stop_words_alone_searches_for_them(workspace: Workspace, group: Group):
-    found = conversation(workspace, "Words", "to be or not to be")
-    assert list_ids(group("to be")) == [found.pk]
+    row = conversation(workspace, "Words", "to be or not to be")
+    assert list_ids(group("to be")) == [row.pk]
 
 
 def test_groups_without_all_words_rank_by_matched_words(workspace: Workspace, group: Group):
@@ -97,9 +97,9 @@ def test_a_title_counts_more_than_a_result_that_has_everything(workspace: Worksp
 def test_filters_phrases_and_excluded_words_count_for_each_event(
     workspace: Workspace, group: Group
 ):
-    found = conversation(workspace, "One", "red pear", "green pear", "pear tree")
+    row = conversation(workspace, "One", "red pear", "green pear", "pear tree")
     events = [making.event(ChatRequest("a pear, please"))]
-    journal.append_events(found.pk, events)
+    journal.append_events(row.pk, events)
     assert group("pear").event_count == 4
     assert group("pear -green").event_count == 3
     assert group("pear kind:person").event_count == 1
@@ -108,12 +108,12 @@ def test_filters_phrases_and_excluded_words_count_for_each_event(
 
 
 def test_text_without_blanks_is_found_by_a_part_of_it(workspace: Workspace, group: Group):
-    found = conversation(workspace, "旅行", "来月は東京都へ行きます。")
+    row = conversation(workspace, "旅行", "来月は東京都へ行きます。")
     conversation(workspace, "Other", "京の東、都")
     grouped = group("東京")
-    assert list_ids(grouped) == [found.pk]
+    assert list_ids(grouped) == [row.pk]
     assert [p.text for p in grouped.groups[0].hits[0].snippet if p.highlighted] == ["東京"]
-    assert list_ids(group("旅")) == [found.pk]
+    assert list_ids(group("旅")) == [row.pk]
 
 
 def test_a_page_has_ten_conversations_with_three_hits_each(
@@ -122,9 +122,9 @@ def test_a_page_has_ten_conversations_with_three_hits_each(
     conversations = [conversation(workspace, f"Talk {n}", *["pear"] * 5) for n in range(12)]
     grouped = group("pear")
     assert (len(grouped.groups), grouped.conversation_count, grouped.event_count) == (10, 12, 60)
-    assert {len(found.hits) for found in grouped.groups} == {3}
-    rest = group("pear", 10)
-    assert {*list_ids(grouped), *list_ids(rest)} == {found.pk for found in conversations}
+    assert {len(hit_group.hits) for hit_group in grouped.groups} == {3}
+    next_page = group("pear", 10)
+    assert {*list_ids(grouped), *list_ids(next_page)} == {row.pk for row in conversations}
     assert not grouped.is_limited
     monkeypatch.setattr(conversation_groups, "MAX_EVENTS_PER_TERM", 10)
     limited = group("pear")

@@ -254,10 +254,10 @@ def test_indexer_discards_passages_of_events_replaced_meanwhile(
     build_passages = indexer._build_passages
 
     def build_late(*arguments: Any) -> Any:
-        read = build_passages(*arguments)
+        built_passages = build_passages(*arguments)
         monkeypatch.undo()
         replace_elements(conversation, builders.stream(ChatResponse("message", "birch")))
-        return read
+        return built_passages
 
     monkeypatch.setattr(indexer, "_build_passages", build_late)
     indexer.index_next()

@@ -112,13 +112,13 @@ def test_question_passage_marks_the_default(
 
 def test_passages_leave_out_events_without_text_of_people_or_models(workspace: Workspace):
     conversation = making.conversation(workspace, "")
-    read = [
+    elements = [
         builders.raw({"type": "config_delta", "timestamp": builders.AT, "delta": {"a": CANARY}}),
         builders.raw({"type": "novelty", "text": CANARY}),
         builders.raw({"type": "chat_request", "content": [CANARY]}),
         builders.raw({"type": "turn_start", "timestamp": builders.AT}),
     ]
-    replace_elements(conversation, read)
+    replace_elements(conversation, elements)
     index_all()
     assert list_places() == []
 
@@ -128,7 +128,7 @@ def test_a_secret_is_nowhere(workspace: Workspace, find: Find, tmp_path: Path):
     run = making.start_run(making.conversation(workspace))
     making.settle(making.question(run, Secret(), "Token please?"), Redacted())
     secret = InquiryQuestion("Password please?", Secret(), default=CANARY)
-    read = builders.stream(
+    elements = builders.stream(
         ChatRequest("Go"),
         builders.make_call("c", "vault"),
         InquiryRequest("c.q.1", InquirySource.for_tool("vault"), secret),
@@ -140,7 +140,7 @@ def test_a_secret_is_nowhere(workspace: Workspace, find: Find, tmp_path: Path):
         builders.make_answer("c.q.2", CANARY),
         builders.make_answer("c.q.2", CANARY),
     )
-    making.write_folder(tmp_path, "17700000000-x", read)
+    making.write_folder(tmp_path, "17700000000-x", elements)
     mirror.mirror_workspace(tmp_path)
     index_all()
     assert len(find("please")) == 1

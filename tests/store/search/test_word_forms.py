@@ -33,13 +33,13 @@ RELATED = [
 
 @pytest.mark.parametrize("forms", RELATED, ids=lambda forms: forms[0])
 def test_list_forms_of_a_word_form_has_all_other_forms(forms: tuple[str, ...]):
-    missing = {
+    missing_forms = {
         (typed, form)
         for typed in forms
         for form in forms
         if form not in word_forms.list_forms(typed)
     }
-    assert missing == set()
+    assert missing_forms == set()
 
 
 @pytest.mark.parametrize("word", ["ls", "e0432", "fs_read", "grüße", "東京", "abc"])

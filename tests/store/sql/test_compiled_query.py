@@ -46,9 +46,9 @@ def test_compiled_query_returns_the_rows_of_the_query(keys: list[int], many: int
     columns_query, whole_query = CompiledQuery(_columns), CompiledQuery(_whole)
     for some_keys in (keys[:many], keys[-many:], [*keys[:many], 10**9]):
         assert columns_query(some_keys) == list(_columns(some_keys))
-        read, usual = whole_query(some_keys), list(_whole(some_keys))
-        assert [vars(row).keys() for row in read] == [vars(row).keys() for row in usual]
-        for row, usual_row in zip(read, usual, strict=True):
+        rows, usual_rows = whole_query(some_keys), list(_whole(some_keys))
+        assert [vars(row).keys() for row in rows] == [vars(row).keys() for row in usual_rows]
+        for row, usual_row in zip(rows, usual_rows, strict=True):
             assert (row._state.adding, row._state.db) == (False, usual_row._state.db)
             names = [field.attname for field in Inquiry._meta.concrete_fields]
             assert [getattr(row, n) for n in names] == [getattr(usual_row, n) for n in names]

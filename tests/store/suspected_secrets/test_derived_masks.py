@@ -89,12 +89,12 @@ def test_reason_of_a_decline_keeps_its_mask_while_the_conversation_grows(tmp_pat
     write_conversation(tmp_path, *kinds)
     mirror.mirror_workspace(tmp_path)
     scan_all()
-    shown = Inquiry.objects.get().note
-    assert shown.startswith("Not with [masked")
-    assert shown.endswith(300 * ".")
+    masked_note = Inquiry.objects.get().note
+    assert masked_note.startswith("Not with [masked")
+    assert masked_note.endswith(300 * ".")
     write_conversation(tmp_path, *kinds, MORE)
     mirror.mirror_workspace(tmp_path)
-    assert Inquiry.objects.get().note == shown
+    assert Inquiry.objects.get().note == masked_note
 
 
 def test_conversation_of_an_unreadable_file_keeps_its_masked_title(root: Path):
@@ -109,15 +109,17 @@ def test_conversation_of_an_unreadable_file_keeps_its_masked_title(root: Path):
 def test_long_conversation_shows_no_secret_between_its_batches(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    before, shown = dump_rows(), []
+    before, shown_rows = dump_rows(), []
     monkeypatch.setattr(row_writer, "MAX_BATCH_ENTRIES", 2)
-    monkeypatch.setattr(row_writer, "_pause_between_batches", lambda: shown.append(dump_rows()))
-    begun, rest = stream(*KINDS)[:2], stream(*KINDS)[2:]
-    write_conversation(root, *begun, make_call("d"), *rest, MORE)
+    monkeypatch.setattr(
+        row_writer, "_pause_between_batches", lambda: shown_rows.append(dump_rows())
+    )
+    first_elements, later_elements = stream(*KINDS)[:2], stream(*KINDS)[2:]
+    write_conversation(root, *first_elements, make_call("d"), *later_elements, MORE)
     mirror.mirror_workspace(root)
     assert Conversation.objects.get().entry_count == len(KINDS) + 2
-    assert len(shown) >= 4
-    assert not [rows for rows in shown if SECRET in rows]
+    assert len(shown_rows) >= 4
+    assert not [rows for rows in shown_rows if SECRET in rows]
     assert dump_rows().splitlines()[:3] == before.splitlines()[:3]
     assert SECRET not in dump_rows()
 

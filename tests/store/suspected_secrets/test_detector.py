@@ -34,7 +34,9 @@ PRIVATE_KEY = (
 def test_find_secrets_covers_the_whole_secret(kind: str, secret: str, around: str, lead: str):
     text = lead + around.format(secret)
     findings = detector.find_secrets(text, detector.start_event())
-    assert [(found.kind, text[found.start : found.end]) for found in findings] == [(kind, secret)]
+    assert [(finding.kind, text[finding.start : finding.end]) for finding in findings] == [
+        (kind, secret)
+    ]
 
 
 @pytest.mark.parametrize(

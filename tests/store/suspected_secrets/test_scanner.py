@@ -235,11 +235,11 @@ def test_redaction_by_marker_replaces_the_secret(conversation: Conversation, ada
 def test_hostile_event_is_masked_and_does_not_stall_the_scan(workspace: Workspace, text: str):
     making.mirrored_conversation(workspace, raw(text), ChatRequest(f"Log in with {OTHER}"))
     scan_and_index()
-    shown = b"".join(
+    export = b"".join(
         chunk.data for chunk in exports.export_json_lines(Conversation.objects.get())
     ).decode()
-    assert not has_secret(shown, OTHER)
-    assert not has_secret(shown, SECRET)
+    assert not has_secret(export, OTHER)
+    assert not has_secret(export, SECRET)
 
 
 def test_title_that_ends_within_a_secret_is_masked(conversation: Conversation):

@@ -47,20 +47,20 @@ STEPS = st.lists(
 def play_steps(steps: Any, notes: Any) -> Conversation:
     """Append the steps one at a time; an answer goes to the question that waits longest."""
     conversation: Conversation = making.conversation(making.workspace())
-    waiting: list[str] = []
+    open_ids: list[str] = []
     for step, note in zip(steps, notes, strict=False):
         event = making.event(step) if step != "answer" else None
         if event is not None and getattr(step, "TAG", "") == "inquiry_request":
-            waiting.append(step.id)
+            open_ids.append(step.id)
             if note is not None:
                 event = making.event(step)
                 event.metadata["jpweb"] = {"tool_call_id": note}
         elif event is None:
-            if not waiting:
+            if not open_ids:
                 continue
-            event = making.event(InquiryResponse(waiting.pop(0), Answered(True)))
+            event = making.event(InquiryResponse(open_ids.pop(0), Answered(True)))
         elif isinstance(step, TurnStart):
-            waiting.clear()  # an answer after its turn belongs to nothing there
+            open_ids.clear()  # an answer after its turn belongs to nothing there
         journal.append_events(conversation.pk, [event])
     return Conversation.objects.get(pk=conversation.pk)
 

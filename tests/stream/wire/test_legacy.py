@@ -216,10 +216,10 @@ def test_tool_answers_are_kept_and_readable(place):
     call = {"id": "c", "name": "fs", "arguments": inside} | (answers if place == "beside" else {})
     element: Any = raw({"timestamp": AT, "type": "tool_call_request"} | call)
     old = pair(reply={"tool_calls": [call], "metadata": {"m": "x"}}).events[0]
-    read = {"tool_answers": {"overwrite": "yes", "n": 1}}
+    values = {"tool_answers": {"overwrite": "yes", "n": 1}}
     for event in (element.body, old):
         fields = event.kind.arguments if place == "inside" else event.metadata
-        assert fields.items() >= read.items()
+        assert fields.items() >= values.items()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

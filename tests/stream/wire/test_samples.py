@@ -41,10 +41,10 @@ def list_sampled_tags(prefix="") -> Any:
     ],
 )
 def test_event_tags_all_have_samples(prefix, names):
-    missing = [
+    missing_tags = [
         f"tests/samples/events/{prefix}{name}.json" for name in names - list_sampled_tags(prefix)
     ]
-    assert not missing, f"write {', '.join(sorted(missing))}"
+    assert not missing_tags, f"write {', '.join(sorted(missing_tags))}"
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))

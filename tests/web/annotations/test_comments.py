@@ -95,8 +95,13 @@ def test_author_edits_and_the_ledger_has_another_hash_and_no_text(world: World):
     assert world.client("reader").post(make_url(world, "edit"), data).status_code == 302
     row.refresh_from_db()
     assert (row.text, row.edited_at is not None) == ("Second words", True)
-    (added,), (edited,) = list_details(Act.COMMENT_ADDED), list_details(Act.COMMENT_EDITED)
-    assert edited["comment_hash"] == threads.hash_comment(row) != added["comment_hash"]
+    (added_details,), (edited_details,) = (
+        list_details(Act.COMMENT_ADDED),
+        list_details(Act.COMMENT_EDITED),
+    )
+    assert (
+        edited_details["comment_hash"] == threads.hash_comment(row) != added_details["comment_hash"]
+    )
     assert not LedgerEntry.objects.filter(text__contains="words").exists()
 
 

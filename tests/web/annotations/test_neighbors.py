@@ -81,9 +81,9 @@ def test_page_takes_the_list_from_the_referrer_and_steps_keep_it(world: World):
     assert "to=next&amp;list=q%3Dtalk%26sort%3Dlength" in page
     stranger = client.get(url, headers={"Referer": "http://else.example/conversations?q=talk"})
     assert "to=next&amp;list" not in stranger.content.decode()
-    kept = step(client, world.conversation, "next", "q=talk")
-    assert kept == f"{url}?list=q%3Dtalk"
-    assert "to=next&amp;list=q%3Dtalk" in client.get(kept).content.decode()
+    next_path = step(client, world.conversation, "next", "q=talk")
+    assert next_path == f"{url}?list=q%3Dtalk"
+    assert "to=next&amp;list=q%3Dtalk" in client.get(next_path).content.decode()
 
 
 def test_end_of_the_list_is_said(world: World):

@@ -325,8 +325,8 @@ def test_call_with_many_questions_shows_fifty_and_counts_the_others(make_viewer:
     assert [(t["data-count"], t.text) for t in badges] == [("unanswered", "60")]
     (link,) = [t for t in page if t.text == "Show the others as stored"]
     raw_text = parse_page(viewer.client.get(link["href"])).text
-    others = [f"Question {n}?" for n in range(50, 60)]
-    assert [(text in page.text, text in raw_text) for text in others] == [(False, True)] * 10
+    other_texts = [f"Question {n}?" for n in range(50, 60)]
+    assert [(text in page.text, text in raw_text) for text in other_texts] == [(False, True)] * 10
 
 
 def test_formatted_arguments_are_rendered_as_terminal_output(make_viewer: Any):

@@ -170,11 +170,11 @@ def test_a_browser_learns_which_of_its_notifications_wait(world: World):
     making.settle(settled, making.ANSWER)
     tags = [f"question-{world.question.pk}", f"question-{settled.pk}"]
     tags += [f"approval-{world.prompt.pk}", "question-x", "other"]
-    waiting = {
+    waiting_rows = {
         name: world.client(name).get("/notifications/waiting", {"tag": tags}).json()["waiting"]
         for name in ("responder", "reader", "rival")
     }
-    assert waiting == {"responder": [tags[0], tags[2]], "reader": [], "rival": []}
+    assert waiting_rows == {"responder": [tags[0], tags[2]], "reader": [], "rival": []}
 
 
 def test_a_browser_learns_which_mentions_are_unseen(world: World):

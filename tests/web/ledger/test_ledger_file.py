@@ -125,11 +125,11 @@ def test_file_whose_head_names_no_entry_is_no_ledger_file(file: Path, sequence: 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"head": []}', '{"head": {"sequence": 1}}'])
 def test_kept_file_without_a_head_is_refused_by_name(file: Path, text: str):
-    kept = file.with_name("kept.json")
-    kept.write_text(text)
-    done = verify(file, "--head", str(kept))
+    kept_file = file.with_name("kept.json")
+    kept_file.write_text(text)
+    done = verify(file, "--head", str(kept_file))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"{kept} holds no signed head.\n"
+    assert done.stderr == f"{kept_file} holds no signed head.\n"
 
 
 def test_verifier_refuses_a_file_signed_by_another_key(file: Path):

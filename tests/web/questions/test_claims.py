@@ -182,14 +182,14 @@ async def test_claim_and_its_end_come_to_open_pages_at_once(shared_world: World)
     people, question = shared_world.people, shared_world.question
     hello = {"inbox": True, "questions": [question.pk]}
     async with (
-        connect_page(people["owner"], **hello) as desk,
+        connect_page(people["owner"], **hello) as inbox_socket,
         connect_page(people["reader"], **hello) as reading,
     ):
-        for socket in (desk, reading):
+        for socket in (inbox_socket, reading):
             await socket.receive_all()
         await run_in_db_thread(claims.claim_question, question, people["responder"])
         await publisher.publish_questions_changed(shared_world.workspace.pk)
-        html_page = parse_page(await desk.receive_all())
+        html_page = parse_page(await inbox_socket.receive_all())
         claim = find_claim(shared_world, html_page)
         assert "Responder is on it · " in claim.text
         assert claim["data-holder"] == str(people["responder"].pk)
@@ -198,15 +198,15 @@ async def test_claim_and_its_end_come_to_open_pages_at_once(shared_world: World)
             QuestionClaim.objects.update, until=timezone.now() - timedelta(seconds=1)
         )
         assert await end_claims.end_claims_and_snoozes() == 1
-        html_page = parse_page(await desk.receive_all())
+        html_page = parse_page(await inbox_socket.receive_all())
         assert "is on it" not in find_claim(shared_world, html_page).text
 
 
 async def test_page_that_connects_with_an_older_claim_gets_the_present_one(shared_world: World):
     question = shared_world.question
     hello = {"inbox": True, "questions": [question.pk], "claims": [[question.pk, 999]]}
-    async with connect_page(shared_world.people["owner"], **hello) as desk:
-        html_page = parse_page(await desk.receive_all())
+    async with connect_page(shared_world.people["owner"], **hello) as inbox_socket:
+        html_page = parse_page(await inbox_socket.receive_all())
         assert "data-claim" not in find_claim(shared_world, html_page)
 
 
@@ -223,8 +223,8 @@ async def test_socket_hides_claims_from_people_who_may_not_answer(shared_world: 
         "approvals": [approval.pk],
         "approval_claims": [[approval.pk, 999]],
     }
-    async with connect_page(people[name], **hello) as desk:
-        html = await desk.receive_all()
+    async with connect_page(people[name], **hello) as inbox_socket:
+        html = await inbox_socket.receive_all()
     assert "is on it" not in html
     assert "Responder" not in html
 
@@ -233,15 +233,15 @@ async def test_snooze_takes_the_card_off_the_pages_of_its_person_alone(shared_wo
     people, question = shared_world.people, shared_world.question
     hello = {"inbox": True, "questions": [question.pk]}
     async with (
-        connect_page(people["responder"], **hello) as own,
+        connect_page(people["responder"], **hello) as own_socket,
         connect_page(people["owner"], **hello) as other,
     ):
-        for socket in (own, other):
+        for socket in (own_socket, other):
             await socket.receive_all()
         until = clock.now() + timedelta(hours=1)
         await run_in_db_thread(snoozes.snooze_question, question, people["responder"].pk, until)
         await publisher.publish_questions_changed(shared_world.workspace.pk)
-        html_page = parse_page(await own.receive_all())
+        html_page = parse_page(await own_socket.receive_all())
         assert html_page.find_one(id=f"question-{question.pk}")["hx-swap-oob"] == "delete"
         assert html_page.find_one(id="question-count")["data-count"] == "0"
         assert html_page.find_one(id="snoozed").text.strip().startswith("Snoozed (1)")
@@ -252,7 +252,7 @@ async def test_snooze_takes_the_card_off_the_pages_of_its_person_alone(shared_wo
         until = clock.now() - timedelta(seconds=1)
         await run_in_db_thread(QuestionSnooze.objects.update, until=until)
         await end_claims.end_claims_and_snoozes()
-        html_page = parse_page(await own.receive_all())
+        html_page = parse_page(await own_socket.receive_all())
         assert html_page.find_one(id=f"question-{question.pk}")["data-outcome"] == "open"
         assert "hidden" in html_page.find_one(id="snoozed")
 
@@ -281,8 +281,8 @@ async def test_question_returned_from_a_snooze_counts_as_the_newest(
             await run_in_db_thread(QuestionSnooze.objects.update, until=newer.asked_at)
             await end_claims.end_claims_and_snoozes()
         await publisher.publish_questions_changed(shared_world.workspace.pk)
-        told = (f"question-{question.pk}", until.timestamp())
-        assert await read_newest(socket) == (known if is_woken else told)
+        attributes = (f"question-{question.pk}", until.timestamp())
+        assert await read_newest(socket) == (known if is_woken else attributes)
         await run_in_db_thread(making.settle, question, Answered(True))
         await publisher.publish_questions_changed(shared_world.workspace.pk)
         assert await read_newest(socket) == known
@@ -320,12 +320,12 @@ async def test_claim_of_an_approval_comes_to_open_pages_at_once(shared_world: Wo
     approval = await run_in_db_thread(making.prompt, shared_world.run)
     claim_id = f"approval-claim-{approval.pk}"
     hello = {"inbox": True, "approvals": [approval.pk], "approval_claims": [[approval.pk, 999]]}
-    async with connect_page(people["owner"], **hello) as desk:
-        html_page = parse_page(await desk.receive_all())
+    async with connect_page(people["owner"], **hello) as inbox_socket:
+        html_page = parse_page(await inbox_socket.receive_all())
         assert "data-claim" not in html_page.find_one(id=claim_id)
         await run_in_db_thread(claims.claim_approval, approval, people["responder"])
         await publisher.publish_questions_changed(shared_world.workspace.pk)
-        html_page = parse_page(await desk.receive_all())
+        html_page = parse_page(await inbox_socket.receive_all())
         claim = html_page.find_one(id=claim_id)
         assert "Responder is on it · " in claim.text
         assert claim["data-holder"] == str(people["responder"].pk)
@@ -333,5 +333,5 @@ async def test_claim_of_an_approval_comes_to_open_pages_at_once(shared_world: Wo
             ApprovalClaim.objects.update, until=timezone.now() - timedelta(seconds=1)
         )
         assert await end_claims.end_claims_and_snoozes() == 1
-        html_page = parse_page(await desk.receive_all())
+        html_page = parse_page(await inbox_socket.receive_all())
         assert "is on it" not in html_page.find_one(id=claim_id).text

@@ -56,18 +56,18 @@ def count_exports() -> int:
 async def test_resumed_download_gives_the_rest_without_another_entry(shelf: Shelf, route: str):
     part, etag = await cut(shelf, route)
     exports = await run_in_background_thread(count_exports)
-    status, rest, headers = await resume(shelf, ask_for(len(part), etag), route)
+    status, remaining_bytes, headers = await resume(shelf, ask_for(len(part), etag), route)
     assert status == 206
-    total = len(part) + len(rest)
+    total = len(part) + len(remaining_bytes)
     assert headers[b"content-range"] == f"bytes {len(part)}-{total - 1}/{total}".encode()
-    assert int(headers[b"content-length"]) == len(rest) > 0
+    assert int(headers[b"content-length"]) == len(remaining_bytes) > 0
     again = await resume(shelf, ask_for(0, etag), route)
-    assert again[:2] == (206, part + rest)
+    assert again[:2] == (206, part + remaining_bytes)
     assert await run_in_background_thread(count_exports) == exports
     async with send_request(shelf.path(route), shelf.cookie) as receiver:
         whole = await receiver.take_all()
     if route != "export/markdown":  # which says when it was made
-        assert whole == part + rest
+        assert whole == part + remaining_bytes
 
 
 async def test_range_beyond_the_end_is_refused_with_the_length(shelf: Shelf):
@@ -150,12 +150,14 @@ async def test_resumed_download_is_checked_again_after_a_while(
 ):
     _, etag = await cut(shelf)
     assert (await resume(shelf, ask_for(0, etag)))[0] == 206
-    kept = kept_downloads.find_kept(shelf.person.pk, shelf.path("export/jp"), etag.decode())
-    assert kept is not None
+    kept_download = kept_downloads.find_kept(
+        shelf.person.pk, shelf.path("export/jp"), etag.decode()
+    )
+    assert kept_download is not None
     seconds, checks = [0.0], []
     monkeypatch.setattr(kept_downloads, "SLICE_BYTES", 1000)
     monkeypatch.setattr(kept_downloads, "monotonic", lambda: seconds[0])
-    slices = kept.read_from(0, lambda: not checks.append(seconds[0]))  # type: ignore[func-returns-value]  # None
+    slices = kept_download.read_from(0, lambda: not checks.append(seconds[0]))  # type: ignore[func-returns-value]  # None
     for seconds[0] in (1.0, 4.0, 7.0, 8.0, 12.5):
         await anext(slices)
     assert checks == [7.0, 12.5]
@@ -216,8 +218,8 @@ async def test_process_keeps_the_newest_downloads():
         kept_downloads.keep_download(download)
 
     def is_kept(download: kept_downloads.KeptDownload) -> bool:
-        found = kept_downloads.find_kept(download.key.person_id, "/a", download.etag)
-        return found is download
+        kept_download = kept_downloads.find_kept(download.key.person_id, "/a", download.etag)
+        return kept_download is download
 
     assert [is_kept(download) for download in downloads] == [False, *[True] * (len(keys) - 1)]
 

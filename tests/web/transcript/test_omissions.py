@@ -76,10 +76,10 @@ def test_a_page_of_one_kind_shows_that_kind_alone():
 @settings(deadline=None)
 def test_parse_groups_of_any_text_returns_known_groups(text: str):
     assert set(parse_groups(text)) <= set(FILTER_GROUPS)
-    read = TranscriptQuery.from_params(
+    query = TranscriptQuery.from_params(
         {"show": text, "at": text, "after": text, "open": text, "q": text}
     )
-    assert len(read.open_folds) <= MAX_FOLDS
+    assert len(query.open_folds) <= MAX_FOLDS
 
 
 @example([f"e-{n}" for n in range(70)], [f"e-{n}" for n in range(90, 20, -1)])
@@ -88,11 +88,11 @@ def test_parse_groups_of_any_text_returns_known_groups(text: str):
 def test_address_names_a_bounded_number_of_folds_as_open_or_closed(
     open_anchors: list[str], shut: list[str]
 ):
-    read = TranscriptQuery.from_params({"open": ",".join(open_anchors), "shut": ",".join(shut)})
-    assert read.closed_folds == set([anchor for anchor in shut if anchor][:MAX_FOLDS])
+    query = TranscriptQuery.from_params({"open": ",".join(open_anchors), "shut": ",".join(shut)})
+    assert query.closed_folds == set([anchor for anchor in shut if anchor][:MAX_FOLDS])
     assert (
-        read.open_folds
-        == set([anchor for anchor in open_anchors if anchor][:MAX_FOLDS]) - read.closed_folds
+        query.open_folds
+        == set([anchor for anchor in open_anchors if anchor][:MAX_FOLDS]) - query.closed_folds
     )
 
 

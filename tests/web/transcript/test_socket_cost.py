@@ -192,10 +192,10 @@ async def test_fanout_sends_the_latest_state_after_backpressure(shared_world: Wo
         line.resumeProducing()
         frames = [await slow.receive(), await slow.receive()]
         assert await slow.hears_nothing()
-    conversation, desk = sorted(
+    conversation, inbox_socket = sorted(
         frames, key=lambda text: "data-outcome" in text and "_waiting" in text
     )
-    html = conversation + desk
+    html = conversation + inbox_socket
     assert "One" in html
     assert "Two" in html
     assert "is being received" not in html, "that is on record by now"

@@ -42,10 +42,10 @@ async def test_socket_shows_a_prompt_to_deciders_until_it_is_decided(
     people = shared_world.people
     async with (
         connect_page(people["responder"], **hello) as answering_socket,
-        connect_page(people["owner"], inbox=True, questions=hello["questions"]) as desk,
+        connect_page(people["owner"], inbox=True, questions=hello["questions"]) as inbox_socket,
         connect_page(people["reader"], **hello | {"questions": []}) as reading,
     ):
-        for socket in (answering_socket, desk, reading):
+        for socket in (answering_socket, inbox_socket, reading):
             await socket.receive_all()
         prompter = BrowserPrompter(
             shared_world.conversation.pk, shared_world.workspace.pk, lambda: Decider("system")
@@ -57,11 +57,11 @@ async def test_socket_shows_a_prompt_to_deciders_until_it_is_decided(
         assert tag["data-outcome"] == "open"
         assert html_page.find_one(id="question-count")["data-count"] == "2"
         assert [t.text for t in html_page if "data-position" in t] == ["2 of 2"]
-        assert (await card(desk, key))["data-outcome"] == "open"
+        assert (await card(inbox_socket, key))["data-outcome"] == "open"
         assert "approval-" not in await reading.receive_all()
         await approvals.decide_approval(key, ApprovalVerdict(True), making.decider(people["owner"]))
         assert await asyncio.wait_for(call, SOON) == Permitted({"path": "a.md"})
-        for socket in (answering_socket, desk):
+        for socket in (answering_socket, inbox_socket):
             settled_card = parse_page(await socket.receive_all())
             assert settled_card.find_one(id=f"approval-{key}")["data-outcome"] == "decided"
             assert "by Owner" in settled_card.text

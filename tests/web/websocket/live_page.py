@@ -128,8 +128,8 @@ class LivePage:
         if target is None:
             return
         if style in ("beforeend", "innerHTML"):
-            kept = target.children if style == "beforeend" else []
-            target.children = [*kept, *node.children]
+            kept_children = target.children if style == "beforeend" else []
+            target.children = [*kept_children, *node.children]
             return
         siblings = self.root.find_parent(target).children
         at = siblings.index(target)

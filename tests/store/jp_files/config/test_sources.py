@@ -14,16 +14,16 @@ from jpweb.store.jp_files.config.sources import find_user_global_folder
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """The four places, by their names for people."""
-    found = {
+    folder_by_name = {
         "user-global": tmp_path / "own" / "jp",
         ".jp": tmp_path / "ws" / ".jp",
         "": tmp_path / "ws",
         "user-workspace": tmp_path / "silo",
     }
-    for folder in found.values():
+    for folder in folder_by_name.values():
         folder.mkdir(parents=True, exist_ok=True)
-    monkeypatch.setenv("JP_GLOBAL_CONFIG_DIR", str(found["user-global"]))
-    return found
+    monkeypatch.setenv("JP_GLOBAL_CONFIG_DIR", str(folder_by_name["user-global"]))
+    return folder_by_name
 
 
 def read(folders: dict[str, Path]) -> config.ConfigFiles:

@@ -111,11 +111,13 @@ async def test_adopted_conversation_first_imports_new_events_of_jp(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     jp = await begin(stage)
-    later = [*TURN[:2], make_element(ChatResponse("message", "Another answer"))]
-    jp.write(later)
+    later_elements = [*TURN[:2], make_element(ChatResponse("message", "Another answer"))]
+    jp.write(later_elements)
     providers.use_provider(monkeypatch, providers.Says())
     assert (await stage.play_turn()).state == "done"
-    assert [element.raw for element in (await stage.elements())[:3]] == [e.raw for e in later]
+    assert [element.raw for element in (await stage.elements())[:3]] == [
+        e.raw for e in later_elements
+    ]
 
 
 async def test_jp_continues_a_conversation_adopted_by_jpweb(

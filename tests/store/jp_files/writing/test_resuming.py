@@ -93,8 +93,8 @@ def test_resumed_run_writes_missing_events(stage: Attached):
 @pytest.mark.parametrize("case", ["rewritten", "continued"])
 def test_resumed_run_does_not_overwrite_changes_of_jp(stage: Attached, case: str):
     begin(stage, ToolCallRequest("call_1", "vault"))
-    kept = stage.on_disk()[: 2 if case == "continued" else 1]
-    data = jp_writes(stage, *kept, *JP_TURN)
+    kept_elements = stage.on_disk()[: 2 if case == "continued" else 1]
+    data = jp_writes(stage, *kept_elements, *JP_TURN)
     ours = list_texts(stage)
     for _ in range(2):  # also where the server ends before the run does
         with pytest.raises(CopiesDiverged, match="jp changed events that were run here"):

@@ -317,13 +317,13 @@ def review_question(world: World, person: Person) -> None:
 
 def test_tabs_keep_the_filters_that_both_pages_have(world: World):
     client, shared = world.client("auditor"), f"conversation={world.conversation.pk}"
-    for path, others, target in (
+    for path, other_filters, target in (
         ("/audit", "&outcome=open", "/audit/decisions"),
         ("/audit/charts", "&outcome=open", "/audit/decisions"),
         ("/audit/decisions", "&kind=answer", "/audit"),
         ("/audit/decisions", "&kind=answer", "/audit/charts"),
     ):
-        page = parse_page(client.get(f"{path}?{shared}{others}"))
+        page = parse_page(client.get(f"{path}?{shared}{other_filters}"))
         tabs = [tag.get("href") for tag in page if tag.inside(**{"aria-label": "Audit views"})]
         assert f"{target}?{shared}" in tabs, (path, tabs)
 

@@ -99,8 +99,8 @@ def test_content_routes_leave_one_read_entry(
     entry = entries.get()
     assert entry.act == (Act.EXPORTED if name in EXPORT_ROUTES else Act.READ)
     is_of_secret = ROUTES[name].key == "suspected_secret_id"
-    shown = world.suggestion.conversation_id if is_of_secret else world.conversation.pk
-    assert (entry.workspace_id, entry.conversation_id) == (world.workspace.pk, shown)
+    conversation_id = world.suggestion.conversation_id if is_of_secret else world.conversation.pk
+    assert (entry.workspace_id, entry.conversation_id) == (world.workspace.pk, conversation_id)
 
 
 def test_get_routes_are_listed_as_with_or_without_content():

@@ -158,8 +158,8 @@ def test_record_of_a_call_without_asking_takes_one_statement_more(world: World):
     append_call(world, 0)
     without_asking = append_call(world, 1, permission=UNATTENDED_NOTE)
     with_asking = append_call(world, 2)
-    added = [sql for sql in without_asking if "store_ledgerentry" in sql]
-    assert len(added) == 1
+    ledger_inserts = [sql for sql in without_asking if "store_ledgerentry" in sql]
+    assert len(ledger_inserts) == 1
     assert len(without_asking) == len(with_asking) + 1
 
 

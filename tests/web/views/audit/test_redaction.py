@@ -205,7 +205,7 @@ def test_pages_and_exports_show_the_marker_in_place_of_a_number(
         response = client.get(url)
         assert response.status_code == 200, url
         text = b"".join(response) if response.streaming else response.content
-        shown = text.decode().replace(f"c-{PIN}", "")
-        assert not has_secret(shown, str(PIN)), url
-        marked += "redacted by Auditor: a leaked key" in shown
+        page_text = text.decode().replace(f"c-{PIN}", "")
+        assert not has_secret(page_text, str(PIN)), url
+        marked += "redacted by Auditor: a leaked key" in page_text
     assert marked == len([*events[1:], *exports, *pages, question])

@@ -144,8 +144,8 @@ def test_challenge_counts_once_in_its_session_for_its_purpose_and_a_while(
 
 def test_counter_that_does_not_grow_is_refused(world: World, phone: Authenticator):
     Passkey.objects.update(sign_count=7)
-    for sent in (7, 6, 0):
-        phone.counter = sent
+    for counter in (7, 6, 0):
+        phone.counter = counter
         check_refused(sign_in(make_client(), phone))
     phone.counter = 8
     assert sign_in(make_client(), phone)["Location"] == "/"

@@ -66,14 +66,14 @@ def test_factor_that_anothers_link_led_to_ends_where_a_group_admits(world: World
 
 def test_second_factor_setup_ends_sign_ins_by_anothers_link(world: World, ada: Person):
     """Neither a live session nor a passkey asks for a code."""
-    by_owner, own = open_link(ada, world.people["owner"]), open_link(ada)
-    add_passkey(by_owner, Authenticator(), "Olga's phone")
-    add_passkey(own, Authenticator(), "Phone")
-    page = set_up(own, ada)
+    owner_client, own_client = open_link(ada, world.people["owner"]), open_link(ada)
+    add_passkey(owner_client, Authenticator(), "Olga's phone")
+    add_passkey(own_client, Authenticator(), "Phone")
+    page = set_up(own_client, ada)
     assert "The sign-ins that someone else's link began have ended." in page
     assert "Removed from your account: “Olga's phone”." in page
-    assert by_owner.get("/")["Location"].startswith("/sign-in")
-    assert own.get("/").status_code == 200
+    assert owner_client.get("/")["Location"].startswith("/sign-in")
+    assert own_client.get("/").status_code == 200
     assert Passkey.objects.get().name == "Phone"
 
 
@@ -86,10 +86,10 @@ def test_second_factor_setup_without_sign_ins_of_others_is_confirmed(ada: Person
 
 def test_setup_of_an_own_session_is_not_shown_to_anothers(world: World, ada: Person):
     """The owner would learn the secret of an app before the person confirms it."""
-    own, by_owner = open_link(ada), open_link(ada, world.people["owner"])
-    own.post(f"{PAGE}/start")
-    assert by_owner.post(f"{PAGE}/confirm", {"code": "000000"})["Location"] == PAGE
-    assert "is turned off when you join" in parse_page(by_owner.get(PAGE)).text
-    assert "is turned off when you join" not in parse_page(own.get(PAGE)).text
-    own.post(f"{PAGE}/confirm", {"code": make_code(ada)})
+    own_client, owner_client = open_link(ada), open_link(ada, world.people["owner"])
+    own_client.post(f"{PAGE}/start")
+    assert owner_client.post(f"{PAGE}/confirm", {"code": "000000"})["Location"] == PAGE
+    assert "is turned off when you join" in parse_page(owner_client.get(PAGE)).text
+    assert "is turned off when you join" not in parse_page(own_client.get(PAGE)).text
+    own_client.post(f"{PAGE}/confirm", {"code": make_code(ada)})
     assert second_factors.find_factor(ada.pk)

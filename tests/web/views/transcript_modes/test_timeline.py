@@ -88,9 +88,9 @@ def test_the_strip_draws_the_same_and_leads_to_the_turn():
 
 def test_the_widths_of_a_bar_share_its_time():
     page = open_timeline(mirror_turns())
-    model, tool, waiting = (float(bar["width"]) for bar in list_bars(page)[:3])
-    assert model == pytest.approx(tool, abs=0.1)
-    assert waiting == pytest.approx(6 * model, abs=1)
+    model_width, tool_width, waiting_width = (float(bar["width"]) for bar in list_bars(page)[:3])
+    assert model_width == pytest.approx(tool_width, abs=0.1)
+    assert waiting_width == pytest.approx(6 * model_width, abs=1)
 
 
 def test_a_page_holds_so_many_turns_and_leads_to_the_others(monkeypatch: pytest.MonkeyPatch):

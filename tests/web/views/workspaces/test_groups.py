@@ -69,7 +69,7 @@ def test_owner_takes_a_group_out_that_others_manage(world: World):
     client = world.client("owner")
     assert client.get(f"/groups/{group.pk}").status_code == 404
     client.post(f"/workspaces/{world.workspace.pk}/groups/take", {"group": group.pk})
-    assert [given.workspace for given in group.roles.all()] == [world.other_workspace]
+    assert [group_role.workspace for group_role in group.roles.all()] == [world.other_workspace]
 
 
 def test_removal_of_a_group_asks_and_says_how_many_it_affects(world: World):

@@ -21,16 +21,16 @@ def list_links(world: World, name: str, path: str) -> list[str]:
 
 def test_the_settings_of_each_workspace_are_those_of_the_role(world: World):
     workspace_path = f"/workspaces/{world.workspace.pk}"
-    own = ["/notifications", "/account", "/account/readers", "/download"]
-    assert list_links(world, "outsider", "/settings") == own
-    assert list_links(world, "reader", "/settings") == [*own, f"{workspace_path}/tools"]
+    own_links = ["/notifications", "/account", "/account/readers", "/download"]
+    assert list_links(world, "outsider", "/settings") == own_links
+    assert list_links(world, "reader", "/settings") == [*own_links, f"{workspace_path}/tools"]
     owned = [
         f"{workspace_path}/people",
         f"{workspace_path}/waiting",
         f"{workspace_path}/tools",
         "/groups",
     ]
-    assert list_links(world, "owner", "/settings") == [*own, *owned, "/workspaces/add"]
+    assert list_links(world, "owner", "/settings") == [*own_links, *owned, "/workspaces/add"]
 
 
 def test_a_person_chooses_theme_and_density_for_every_page(world: World):

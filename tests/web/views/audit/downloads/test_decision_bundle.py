@@ -61,10 +61,12 @@ def test_bundle_has_the_conversations_of_the_decisions(
 def test_decision_bundle_ignores_entries_of_deleted_conversations(
     decided_world: World, tmp_path: Path
 ):
-    gone = making.conversation(decided_world.workspace, "Gone")
-    record_act(Act.TRUST_GIVEN, OPERATOR, Place(decided_world.workspace.pk, gone.pk))
+    deleted_conversation = making.conversation(decided_world.workspace, "Gone")
+    record_act(
+        Act.TRUST_GIVEN, OPERATOR, Place(decided_world.workspace.pk, deleted_conversation.pk)
+    )
     sealing.seal_entries()
-    Conversation.objects.filter(pk=gone.pk).delete()
+    Conversation.objects.filter(pk=deleted_conversation.pk).delete()
     forged = making.conversation(decided_world.workspace, "Forged")
     record_act(Act.TRUST_GIVEN, OPERATOR, Place(decided_world.workspace.pk, forged.pk))
     LedgerEntry.objects.filter(conversation_id=forged.pk).update(mac="0" * 64)

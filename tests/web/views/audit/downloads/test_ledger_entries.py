@@ -75,8 +75,8 @@ def test_ledger_file_without_filters_has_the_entries_of_the_page(acted_world: Wo
     page = parse_page(get(acted_world, "/audit/ledger"))
     acts = [tag["data-act"] for tag in page if "data-act" in tag]
     rows = read_csv(acted_world)
-    exported, *others, last = [row["act"] for row in rows]
-    assert (exported, others, last) == ("exported", acts, "left_out")
+    exported, *other_acts, last = [row["act"] for row in rows]
+    assert (exported, other_acts, last) == ("exported", acts, "left_out")
     assert {row["workspace"] for row in rows} <= {"Garden", ""}
     rival = {row["workspace"] for row in read_csv(acted_world, "rival")}
     assert "Garden" not in rival
