@@ -89,10 +89,12 @@ _open_query = CompiledQuery(
 
 def load_threads(conversation_id: int, anchors: Collection[str]) -> dict[str, ShownThread]:
     """Return the threads of these events by anchor, with their comments."""
+    if not anchors:
+        return {}
     rows = Comment.objects.filter(
         thread__conversation_id=conversation_id, thread__anchor__in=anchors
     )
-    comments = list(rows.select_related("thread", "author").order_by("pk")) if anchors else []
+    comments = list(rows.select_related("thread", "author").order_by("pk"))
     threads: dict[str, ShownThread] = {}
     for shown_comment in mask_comments(comments):
         thread = shown_comment.comment.thread

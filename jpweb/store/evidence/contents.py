@@ -28,6 +28,7 @@ from jpweb.store.models import (
 )
 from jpweb.store.reviews import decisions
 from jpweb.store.reviews.decisions import DecisionFilters
+from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: Conversations of one bundle.
 MAX_CONVERSATIONS = 1000
@@ -172,11 +173,20 @@ def list_omitted_content(conversation_ids: list[int]) -> list[OmittedContent]:
 
 def count_masked_places(conversation_ids: list[int]) -> Counter[int]:
     """Return how many masks each conversation has, which the events of a bundle do not have."""
-    masked_rows = SuspectedSecret.objects.filter(
-        conversation_id__in=conversation_ids, state=SuspectedSecretState.OPEN
+    return Counter(dict(_mask_count_query(conversation_ids) if conversation_ids else []))
+
+
+#: The ORM takes 0.6 ms longer, for each page of a conversation.
+_mask_count_query = CompiledQuery(
+    lambda conversation_ids: (
+        SuspectedSecret.objects.filter(
+            conversation_id__in=conversation_ids, state=SuspectedSecretState.OPEN
+        )
+        .order_by()
+        .values_list("conversation_id")
+        .annotate(Count("pk"))
     )
-    counts = masked_rows.values("conversation_id").annotate(count=Count("pk"))
-    return Counter({row["conversation_id"]: row["count"] for row in counts})
+)
 
 
 def _write_lines(

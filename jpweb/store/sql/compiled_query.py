@@ -18,6 +18,8 @@ from django.db.models.base import ModelState
 from django.db.models.query import get_related_populators
 from django.db.transaction import TransactionManagementError
 
+from jpweb.store.sql import column_converters
+
 QueryKey = int | str
 
 #: Placeholder of the first key during compilation; further ones count down. No row has such keys.
@@ -76,9 +78,9 @@ class _CompiledSql:
         expressions = [column_info[0] for column_info in compiler.select[: compiler.col_count]]
         converters_by_column = compiler.get_converters(expressions).items()
         self.converters = [
-            (column, reader, expression)
-            for column, (readers, expression) in converters_by_column
-            for reader in readers
+            (column, column_converters.choose_converter(converter, expression), expression)
+            for column, (converters, expression) in converters_by_column
+            for converter in converters
         ]
         self.instance_builder = _InstanceBuilder(compiler) if query.default_cols else None
         self.needs_lock = query.select_for_update and connection.features.has_select_for_update
