@@ -83,7 +83,7 @@ ReplyEvent: TypeAlias = (
 ProviderEvent: TypeAlias = ReplyEvent | ReplyFinished
 
 
-#: Times that a reply without the forced tool call is requested again (jp-rules 10.5).
+#: Times that a reply without the forced call is requested again (docs/jp-format.md, Forced tool).
 MAX_NUDGES = 3
 
 

@@ -212,7 +212,7 @@ class _Turn:
         return isinstance(interrupt, Respond) and bool(interrupt.text)
 
     async def _receive_with_retries(self) -> ReplyRecorder:
-        """Return a reply, requested again after transient failures (jp-rules 8.2).
+        """Return a reply, requested again after transient failures (docs/jp-format.md, Retries).
 
         Text that arrived is kept, and the next request asks to continue it.
         """

@@ -249,7 +249,10 @@ def _require_servers(servers: list[McpServer], connections: McpConnections) -> N
 
 
 def _make_cache_key(conversation: Conversation) -> str:
-    """Return the name by which JP, too, tells OpenAI that requests share a prompt (10.4)."""
+    """Return the name by which OpenAI knows requests that share a prompt.
+
+    It is JP's (docs/jp-format.md, Prompt cache).
+    """
     created_at_microseconds = conversation.jp_id * 100_000
     return f"jp:conversation:{created_at_microseconds}"
 

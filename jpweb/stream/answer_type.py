@@ -173,8 +173,8 @@ AnswerType: TypeAlias = Boolean | Select | Text | Secret
 ANSWER_TYPES: dict[str, type[AnswerType]] = {kind.TAG: kind for kind in get_args(AnswerType)}
 
 
-#: By the variant's name in JP's Rust enum, for types without a tag (jp-storage-format,
-#: section 12).
+#: By the variant's name in JP's Rust enum, for types without a tag (docs/jp-format.md,
+#: Older layouts).
 _TYPES_BY_RUST_NAME: dict[str, type[AnswerType]] = {
     kind.__name__: kind for kind in get_args(AnswerType)
 }

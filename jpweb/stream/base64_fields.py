@@ -1,4 +1,4 @@
-"""The base64 that JP wraps around some strings on disk (jp-storage-format, section 14)."""
+"""The base64 that JP wraps around some strings on disk (docs/jp-format.md, Base64)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projection of a stream for the model: old turns shortened (jp-storage-format, section 18).
+"""Projection of a stream for the model: old turns shortened (docs/jp-format.md, Compaction).
 
 The stream itself stays unchanged; the projection is computed for each request.
 """

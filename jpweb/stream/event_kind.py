@@ -104,7 +104,7 @@ def can_exceed_depth(raw_text: str) -> bool:
 
 
 def check_storable(value: Any, remaining_depth: int = _MAX_DEPTH) -> None:
-    """Raise MalformedElement for values that JP cannot store (jp-storage-format, section 6)."""
+    """Raise MalformedElement for values that JP cannot store (docs/jp-format.md, File text)."""
     if isinstance(value, float) and not math.isfinite(value):
         raise MalformedElement(f"{value} is not a number")
     if isinstance(value, list | dict):

@@ -238,7 +238,7 @@ class ConversationEvent:
 
     @property
     def note(self) -> dict[str, Any]:
-        """The note of jpweb in the event's metadata (jp-storage-format, section 11)."""
+        """The note of jpweb in the event's metadata (docs/jp-format.md, Elements)."""
         note = self.metadata.get("jpweb")
         return note if isinstance(note, dict) else {}
 
@@ -263,7 +263,7 @@ class BrokenEvent:
 class LegacyEvents:
     """An element of a layout older than event streams, and the events that it represents.
 
-    There is at least one (jp-storage-format, section 12). It is always written back verbatim.
+    There is at least one (docs/jp-format.md, Older layouts). It is always written back verbatim.
     """
 
     tag: str

@@ -1,4 +1,4 @@
-"""JP's ``sanitize``: makes a stream valid for a provider (jp-storage-format, section 18).
+"""JP's ``sanitize``: makes a stream valid for a provider (docs/jp-format.md, Sanitize).
 
 All seven steps, with RFD 082's turn-scoped matching by count. Differences from JP:
 

@@ -1,4 +1,4 @@
-"""JP's timestamps: UTC text without a zone, nine digits at most (jp-storage-format, section 7)."""
+"""JP's timestamps: UTC text without a zone, nine digits at most (docs/jp-format.md, Timestamps)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns, and which response belongs to which request (jp-storage-format, section 18).
+"""Turns, and which response belongs to which request (docs/jp-format.md, Turns).
 
 A *place* is an element's position and which of its events is meant, from 0: more than one only in
 legacy elements.

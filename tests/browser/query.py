@@ -2,7 +2,7 @@
 
 ``ACTION LOCK FOLDER...`` under JP's lock, with elements as JSON from its input: ``append`` them
 to the stream in each folder, or ``rewrite`` it; or ``remove`` the folders. As JP writes: the whole
-file beside the old one, and a rename (jp-storage-format, sections 6 and 8).
+file beside the old one, and a rename (docs/jp-format.md, Writing, Locks).
 """
 
 from __future__ import annotations

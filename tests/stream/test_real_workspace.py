@@ -15,7 +15,7 @@ from jpweb.stream.transcript.items import ToolCall
 FOLDER = Path(__file__).parents[2].parent / "shared" / "workspace" / ".jp" / "conversations"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no real workspace at {FOLDER}")
 
-# elements, turn_starts, inquiry requests, inquiry responses (jp-storage-format, section 19)
+# elements, turn_starts, inquiry requests, inquiry responses, as counted in the files
 COUNTS = {
     "17648402467": (10, 0, 0, 0),
     "17662304290": (25, 0, 0, 0),

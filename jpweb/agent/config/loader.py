@@ -91,7 +91,10 @@ def load_configuration(
 def _offer_forced_tool(
     table: TableReader, configs: Mapping[str, ToolConfig], tool_choice: str
 ) -> Mapping[str, ToolConfig]:
-    """Switch on the tool that ``tool_choice`` forces; refuse one that is locked (jp-rules 7)."""
+    """Switch on the tool that ``tool_choice`` forces; refuse one that is locked.
+
+    See docs/jp-format.md, Forced tool.
+    """
     tool = configs.get(tool_choice)
     if tool is None or tool.enable.state:
         return configs
@@ -153,7 +156,10 @@ def _read_request(table: TableReader) -> RequestConfig:
 
 
 def _read_cache(table: TableReader) -> bool | str:
-    """Return the caching of prompts; a duration becomes one that Anthropic has (jp-rules 10.4)."""
+    """Return the caching of prompts (docs/jp-format.md, Prompt cache).
+
+    A duration becomes one that Anthropic has.
+    """
     value = table.get("cache")
     if value is None:
         return True

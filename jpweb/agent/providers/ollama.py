@@ -62,7 +62,7 @@ class OllamaAdapter(ProviderAdapter):
     def adapt_settings(
         self, endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
-        """Add Ollama's own settings; it takes reasoning on or off, without an effort (10.2)."""
+        """Add Ollama's own settings; it takes reasoning on or off, without an effort."""
         parameters = endpoint.model.parameters
         body: dict[str, Any] = {"think": reasoning.mode in (ReasoningMode.AUTO, ReasoningMode.SET)}
         window, keep_alive = parameters.get("context_window"), parameters.get("keep_alive")

@@ -1,7 +1,7 @@
-"""Decides whether a call may run, and the model see its result (reference 10.3; RFD 018, 049).
+"""Decides whether a call may run, and the model see its result (docs/jp-format.md, Permissions).
 
-These prompts are always for people and are not recorded as inquiries. Where a policy decides in
-place of a person, a note beside the call's response says which.
+These prompts are always for people and are not recorded as inquiries (RFD 018). Where a policy
+decides in place of a person (RFD 049), a note beside the call's response says which.
 """
 
 from __future__ import annotations

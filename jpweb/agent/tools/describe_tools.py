@@ -63,7 +63,7 @@ class DescribeTools:
 
 
 def describe_tool(tool: ToolConfig) -> str:
-    """Return a tool's documentation as JP writes it (jp-rules 6.2)."""
+    """Return a tool's documentation as JP writes it (docs/jp-format.md, Tool texts)."""
     parts = [f"## {tool.name}", tool.summary, tool.description]
     if tool.examples:
         parts += ["### Examples", tool.examples]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 async def wait_until_parked(active_run: ActiveRun) -> None:
     """Park the run once it was idle for ``PARK_AFTER_SECONDS``, and return.
 
-    A run with locked files is never parked, because ``jp`` could then continue its turn (storage
-    format, section 8).
+    A run with locked files is never parked, because ``jp`` could then continue its turn
+    (docs/jp-format.md, Locks).
     """
     if active_run.attachment is not None:
         await asyncio.Event().wait()

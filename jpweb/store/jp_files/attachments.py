@@ -1,6 +1,6 @@
 """Attachment of conversations to a workspace: their files are written there as JP's own.
 
-A run holds JP's lock until it ends, as JP itself does (jp-storage-format, section 8). A mirrored
+A run holds JP's lock until it ends, as JP itself does (docs/jp-format.md, Locks). A mirrored
 conversation that is continued here becomes a native one, and its file is appended to.
 """
 

@@ -241,8 +241,8 @@ def _find_rewritten(
     """Return the elements of the journal as jp rewrites them, if the file begins with those.
 
     jp moves the configuration at the beginning of an older layout into base_config.json, and
-    inserts missing beginnings of turns and results (jp-storage-format, sections 12 and 18). None
-    also where it would remove an event, or where one was redacted here.
+    inserts missing beginnings of turns and results (docs/jp-format.md, Older layouts, Sanitize).
+    None also where it would remove an event, or where one was redacted here.
     """
     if Redaction.objects.filter(conversation=conversation).exists():
         return None

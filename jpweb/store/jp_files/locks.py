@@ -1,4 +1,4 @@
-"""JP's lock on a conversation: one file, one flock (jp-storage-format, section 8).
+"""JP's lock on a conversation: one file, one flock (docs/jp-format.md, Locks).
 
 jp never checks whether the path still names the file it locked, and it releases by
 closing first and unlinking after. With such a peer, three measures keep two programs
@@ -108,7 +108,7 @@ class ConversationLock:
 def hold_lock(
     silo: Path | None, workspace_jp: Path, jp_id: int, timeout_seconds: float = 0
 ) -> Iterator[ConversationLock]:
-    """Hold the lock of a conversation, as a ``jp`` that changes it does (section 8).
+    """Hold the lock of a conversation, as a ``jp`` that changes it does.
 
     ``workspace_jp`` is the workspace's ``.jp``; ``silo`` and it must exist, ``locks`` need
     not. Waits ``timeout_seconds`` at most for another holder; the file of a dead process

@@ -1,7 +1,7 @@
 """Changes of a conversation's metadata by people: title, pin, labels, archive.
 
 The files of a conversation are changed before its row, under JP's lock and by JP's rules
-(jp-storage-format, sections 4, 6 and 8), and only where an owner lets jpweb write.
+(docs/jp-format.md, Metadata, Writing, Locks), and only where an owner lets jpweb write.
 """
 
 from __future__ import annotations

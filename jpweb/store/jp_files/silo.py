@@ -1,7 +1,7 @@
-"""The user-local silo: a second copy of a workspace's conversations (jp-storage-format, 1 and 3).
+"""The user-local silo: a second copy of a workspace's conversations.
 
 This module only locates and reads it. JP merges and repairs a silo when it opens one; a
-reader must not.
+reader must not (docs/jp-format.md, Workspace and silo, Two copies).
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def is_linked_elsewhere(silo: Path, root: Path) -> bool:
 def read_approved_targets(silo: Path | None) -> dict[str, str]:
     """Return the targets outside the workspace that jp's user approved, by the path of their rule.
 
-    Without a silo, a readable file or a well-formed entry there is none (jp-rules 1.4).
+    Without a silo, a readable file or a well-formed entry there is none (docs/jp-format.md,
+    Approved targets).
     """
     if silo is None:
         return {}

@@ -1,4 +1,4 @@
-"""JP's files on disk, read and never written (jp-storage-format, sections 1, 2 and 4)."""
+"""JP's files on disk, read and never written (docs/jp-format.md, Folder names, Metadata)."""
 
 from __future__ import annotations
 

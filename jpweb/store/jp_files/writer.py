@@ -1,4 +1,4 @@
-"""Writes a conversation's files into a workspace (jp-storage-format, sections 2 to 6 and 9).
+"""Writes a conversation's files into a workspace, as JP does (docs/jp-format.md, Writing).
 
 Root by root, the user-local silo's first: the folder's name, metadata.json,
 base_config.json, events.json, each in one rename. A reader in between, or after a kill,
@@ -34,7 +34,7 @@ _MAX_BYTES = {
 _EMPTY_EVENTS = b"[]\n"
 _TIME_KEYS = ("last_activated_at", "pinned_at", "archived_at", "expires_at")
 _JP_KEYS = ("title", *_TIME_KEYS, "labels")
-#: Smallest configuration that passes JP's validation (section 5).
+#: Smallest configuration that passes JP's validation (docs/jp-format.md, Base configuration).
 SMALLEST_BASE_CONFIG = (
     json.dumps(
         {
@@ -69,7 +69,7 @@ class ConversationFiles:
     pin or a label that ``jp`` set is kept. Times are datetimes with a zone, or text that JP
     reads. Its title names the folder. ``events`` is the whole file, from ``wire.join_array``.
     ``base_config`` is used only where there is none; None makes the smallest that JP loads
-    for a new conversation, and leaves one in the legacy layout as it is (section 12).
+    for a new conversation, and leaves one in the legacy layout as it is.
     """
 
     metadata: Mapping[str, Any]
@@ -91,7 +91,7 @@ def write_conversation(
     files: ConversationFiles,
     expected_text: bytes | None,
 ) -> WriteResult:
-    """Write the conversation into each root that is to have it (section 6).
+    """Write the conversation into each root that is to have it (docs/jp-format.md, Two copies).
 
     ``parents`` are the ``conversations`` folders, the silo's first. ``expected_text`` is the
     events.json that the caller last wrote or read, None for a conversation that is new. The
@@ -99,8 +99,8 @@ def write_conversation(
     as many elements or more; others raise FilesChanged, as do an archived and a removed
     conversation.
 
-    A new one is written everywhere. An old one where it exists (section 3); from the
-    workspace alone also into the silo, its other files included.
+    A new one is written everywhere. An old one where it exists; from the workspace alone
+    also into the silo, its other files included.
 
     Raises LockHeld, FilesChanged, UnwritableMetadata before any write; OSError.
     """
@@ -143,7 +143,7 @@ def has_conversation(parents: Sequence[Path], jp_id: int) -> bool:
 
 
 def make_folder_name(jp_id: int, title: str | None) -> str:
-    """Return the name of a conversation's folder (section 2).
+    """Return the name of a conversation's folder (docs/jp-format.md, Folder names).
 
     Rust also counts combining vowel signs among letters: an existing folder is found by its
     id, and renamed only for another title.
@@ -160,7 +160,7 @@ def make_folder_name(jp_id: int, title: str | None) -> str:
 
 
 def merge_metadata(existing_text: bytes | None, changes: Mapping[str, Any]) -> bytes:
-    """Return the existing metadata.json with ``changes`` (section 4).
+    """Return the existing metadata.json with ``changes`` (docs/jp-format.md, Metadata).
 
     JP's keys in JP's order, the labels sorted, times as JP writes them; then the keys that
     JP does not know, unchanged. Raises UnwritableMetadata.
@@ -228,7 +228,7 @@ class _FileSet:
 
 
 def find_folders(parent: Path, jp_id: int) -> list[Path]:
-    """Return the folders of this id, the one that changed last first (section 2)."""
+    """Return the folders of this id, the one that changed last first."""
     name_pattern = re.compile(rf"{jp_id}(?:-.*)?", re.DOTALL)
     try:
         entries = directory_handles.list_entries(parent)
@@ -255,7 +255,7 @@ def _get_change_time(folder: Path, names: Sequence[str]) -> int:
 def _find_newest_folder(
     folders_by_parent: Sequence[Sequence[Path]], names: Sequence[str]
 ) -> Path | None:
-    """Return the folder whose copy JP reads: the newest, of equals the silo's (section 3)."""
+    """Return the folder whose copy JP reads: the newest, of equals the silo's."""
     copies = [folders[0] for folders in folders_by_parent if folders]
     return max(copies, key=lambda folder: _get_change_time(folder, names), default=None)
 
@@ -312,7 +312,7 @@ def _choose_base_config(latest_folder: Path | None, files: ConversationFiles) ->
 
 
 def _keep_one_folder(file_set: _FileSet, folders: Sequence[Path]) -> Path:
-    """Return the one folder of the conversation, under its name (section 6, step 1).
+    """Return the one folder of the conversation, under its name.
 
     JP deletes other folders of the id; we move them to the trash, where JP moves what it
     cannot use, so that no file is lost.
@@ -341,7 +341,9 @@ def move_to_trash(folder: Path, trash: Path) -> None:
 
 
 def _create_folder(parent: Path, file_set: _FileSet, source: Path | None) -> Path:
-    """Make the complete folder under a name that JP overlooks, and rename it (section 9).
+    """Make the complete folder under a name that JP overlooks, and rename it.
+
+    See docs/jp-format.md, Start-up checks.
 
     It begins as a copy of ``source``, the folder in another root, so that no other file is
     missing here.

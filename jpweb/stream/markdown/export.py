@@ -272,7 +272,7 @@ def _describe_decision(
 
 
 def _name_decider(by: Any) -> str:
-    """Return the text of a decider (section 11) as on pages; "" where the record has none."""
+    """Return the text of the decider in a note, as on pages; "" where the record has none."""
     if not isinstance(by, dict):
         return ""
     name, kind = (

@@ -1,4 +1,4 @@
-"""Reads and writes JP's JSON (jp-storage-format, sections 6, 11 to 15).
+"""Reads and writes JP's JSON (docs/jp-format.md, File text, Elements).
 
 * ``has_more_elements``, ``split_array``, ``split_with_framing``, ``join_array``,
   ``join_array_part``: the array and the texts of its elements

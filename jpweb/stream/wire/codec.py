@@ -1,4 +1,4 @@
-"""Codec of one element from and to JP's JSON (jp-storage-format, sections 6, 11 to 16).
+"""Codec of one element from and to JP's JSON (docs/jp-format.md, Elements, Base64).
 
 A bad element does not affect the others: it becomes a ``BrokenEvent`` with its text kept.
 """
@@ -81,7 +81,7 @@ def _is_shallow(value: Any) -> bool:
 def write_element(event: ConversationEvent, *, is_compatible: bool = False) -> Element:
     """Return the element of an event, its text in the form that JP writes inside the array.
 
-    ``is_compatible`` is for a workspace that a jp before RFD 082 opens too (section 15.4): a
+    ``is_compatible`` is for a workspace that a jp before RFD 082 opens too: a
     response without an answer gets ``"answer": null``, a secret question is written as a text one
     and noted as secret in its metadata, from which it is read as secret again.
 

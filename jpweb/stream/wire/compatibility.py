@@ -1,4 +1,4 @@
-"""Incompatibilities with a jp before RFD 082 (jp-storage-format, sections 9, 13.1 and 15.4)."""
+"""Incompatibilities with an older jp (docs/jp-format.md, A jp before RFD 082)."""
 
 from __future__ import annotations
 

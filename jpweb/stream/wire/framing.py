@@ -1,4 +1,4 @@
-"""The array around the elements: the text between them (jp-storage-format, section 6).
+"""The array around the elements: the text between them (docs/jp-format.md, File text).
 
 A *framing* is that text as one string: ``""`` for the form in which JP writes, else compact
 JSON ``[head, between, tail]`` with a fourth member ``{index: gap}`` where gaps differ.

@@ -1,4 +1,4 @@
-"""Legacy layouts before event streams (jp-storage-format, section 12): read, never written.
+"""Legacy layouts before event streams (docs/jp-format.md, Older layouts): read, never written.
 
 * ``legacy_pair``: an element of ``messages.json``, a message together with its reply
 * ``user_message``, ``assistant_message``: the two halves, of one month in 2025

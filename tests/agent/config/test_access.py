@@ -1,4 +1,4 @@
-"""Access rules of local tools, and the texts of parameters (jp-rules 1.1, 1.2 and 6.1)."""
+"""Access rules of local tools, and texts of parameters (docs/jp-format.md, Access rules)."""
 
 from __future__ import annotations
 

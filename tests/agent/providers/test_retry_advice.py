@@ -1,4 +1,4 @@
-"""How long vendors ask to wait before a retry (jp-rules 8.2)."""
+"""How long vendors ask to wait before a retry (docs/jp-format.md, Retries)."""
 
 from __future__ import annotations
 

@@ -223,12 +223,12 @@ async def test_message_while_calls_are_cancelled_is_the_result_of_all_of_them():
     assert bench.recorder.results == [("a", text, False), ("b", text, False)]
 
 
-# what nobody covers (reference, section 8: the gaps)
+# what RFD 082 leaves open (docs/jp-format.md, Who answers)
 
 
 @pytest.mark.parametrize("interrupt", SAID)
 async def test_a_question_that_waits_behind_another_is_closed_too(interrupt):
-    """Gap 1. The second reply would never come: whatever is open is closed at once."""
+    """The second reply would never come: whatever is open is closed at once."""
     replies = [wait_forever(), wait_forever(), Answer(value=True), Answer(value=True)]
     bench = ToolBench((make_asker(CONFIRM),), replies)
     calls = [make_call("a", "tool"), make_call("b", "tool")]
@@ -239,7 +239,7 @@ async def test_a_question_that_waits_behind_another_is_closed_too(interrupt):
 
 @pytest.mark.parametrize("interrupt", SAID)
 async def test_an_answer_that_arrives_with_the_interrupt_is_recorded(interrupt):
-    """Gap 3: it was given."""
+    """It was given, though its tool was cancelled."""
 
     async def answer() -> Any:
         bench.stop.interrupt(interrupt)

@@ -21,7 +21,7 @@ from jpweb.agent.tool_outcome import Question
 from jpweb.stream.answer_type import Boolean, Option, Secret, Select, Text
 from jpweb.stream.inquiry import AnswerReusePolicy, CancellationReason
 
-# The table of reference/jp-inquiry-runtime.md, section 10.1: the first row that matches decides.
+# The first row that matches decides (docs/jp-format.md, Who answers).
 # static, remembered, secret, exclusive, persistence, target, reachable; how many; what happens
 TABLE = """
  *        hit   no   *    turn  *          *    24  remembered

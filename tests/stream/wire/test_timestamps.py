@@ -1,4 +1,4 @@
-"""The forms of jp-storage-format, section 7."""
+"""The forms of timestamps (docs/jp-format.md, Timestamps)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads how long a vendor asks to wait before a retry (jp-rules 8.2)."""
+"""Reads how long a vendor asks to wait before a retry (docs/jp-format.md, Retries)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Compiles a tool's access rules into the policy that JP hands to local tools (jp-rules 1.3, 1.5).
+"""Compiles a tool's access rules into the policy that JP hands to local tools.
 
-The tool judges its own paths by the policy; jpweb does not confine it.
+The rules are JP's (docs/jp-format.md, Access rules). The tool judges its own paths by the
+policy; jpweb does not confine it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class ListedTool:
 
 
 def overlay_tool(listed_tool: ListedTool, declared_tool: ToolConfig) -> ToolConfig:
-    """Return the tool as it is described to the model (jp-rules 6.3).
+    """Return the tool as it is described to the model (docs/jp-format.md, Tool texts).
 
     With a configured summary the texts are those of the configuration, and the server's is dropped.
     Otherwise the first sentence is the summary, and ``describe_tools`` returns the rest.

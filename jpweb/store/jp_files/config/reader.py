@@ -104,7 +104,7 @@ def read_config(root: Path, silo: Path | None = None) -> ConfigFiles:
     """Read the configuration of the workspace at ``root``. Raises InvalidConfigFile.
 
     ``silo`` is the folder of its user-local files that counts. A source with ``inherit = false``
-    leaves the later ones out, other than variables (jp-rules 2.1).
+    leaves the later ones out, other than variables (docs/jp-format.md, Configuration files).
     """
     try:
         root = directory_handles.resolve_path(root)

@@ -1,4 +1,4 @@
-"""The places of configuration files, in the order in which JP merges them (jp-rules, 2.1)."""
+"""The places of configuration files, in JP's order (docs/jp-format.md, Configuration files)."""
 
 from __future__ import annotations
 

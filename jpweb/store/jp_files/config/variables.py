@@ -1,5 +1,6 @@
-"""Configuration in variables of the server's environment: ``JP_CFG_`` and a key (jp-steering, 0).
+"""Configuration in variables of the server's environment: ``JP_CFG_`` and a key.
 
+Their place among files is JP's (docs/jp-format.md, Configuration files).
 ``JP_CFG_ASSISTANT_MODEL_ID=openai/gpt-5`` sets ``assistant.model.id``. A value that begins with
 ``:`` is JSON, and one that begins with ``+`` joins what lies below, as in JP.
 """

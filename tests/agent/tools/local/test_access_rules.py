@@ -1,4 +1,4 @@
-"""Access rules become the policy that JP hands to local tools (jp-rules 1.3 and 1.5)."""
+"""Access rules become the policy that JP hands to local tools (docs/jp-format.md, Access rules)."""
 
 from __future__ import annotations
 

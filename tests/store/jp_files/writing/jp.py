@@ -1,4 +1,4 @@
-"""A jp at its lock, as section 8 describes it: no inode check, closed first, unlinked after.
+"""A jp at its lock (docs/jp-format.md, Locks): no inode check, closed first, unlinked after.
 
 ``hold PATH`` holds until its input ends; ``steps PATH`` does one system call for each line of its
 input that names one, and says what came of it.

@@ -1,4 +1,4 @@
-"""kill -9 at any point of the writing (jp-storage-format, sections 3, 6 and 9)."""
+"""kill -9 at any point of the writing (docs/jp-format.md, Writing)."""
 
 from __future__ import annotations
 
