@@ -245,7 +245,7 @@ COPIES_KEEP_STRINGS = "The text also stays in {places}."
 # Decisions
 #: ``value`` is filled by Django.
 DECISION_KIND_UNKNOWN = "Unknown kind “%(value)s”. Choose one from the list."
-DECIDER_KIND_UNKNOWN = "Unknown kind of decider “%(value)s”. Choose one from the list."
+DECIDER_KIND_UNKNOWN = "Unknown type of decider “%(value)s”. Choose one from the list."
 DECISION_VIEW_UNKNOWN = "Unknown view “%(value)s”. Choose the table or the timeline."
 
 # Saved views

@@ -8,7 +8,7 @@ COLUMN_LABELS = (
     ("question", "Question"),
     ("asker", "Asked by"),
     ("outcome", "Outcome"),
-    ("decider", "Answered by"),
+    ("decider", "Decided by"),
     ("waited", "Wait time"),
     ("shown", "Seen by"),
     ("review", "Review"),
@@ -21,7 +21,7 @@ NEVER_SHOWN = "Not shown"
 SHOWN_IN_JP = "Asked in jp"
 #: The subject of a decision about a conversation.
 CONVERSATION_SUBJECT = "Whole conversation"
-#: The kinds of deciders, as a filter and in charts.
+#: The types of deciders, as a filter and in charts.
 DECIDER_KIND_LABELS = {
     "person": "A person",
     "configuration": "Configured value",

@@ -7,7 +7,8 @@ from jpweb.web import display_text
 
 #: Headings of the first column of each table.
 PERIOD_HEADING, TOOL_HEADING, WORKSPACE_HEADING = "Days (UTC)", "Tool", "Workspace"
-HOUR_HEADING, PERSON_HEADING, DECIDER_HEADING = "Hour of the question (UTC)", "Person", "Decided by"
+HOUR_HEADING, PERSON_HEADING = "Hour of the question (UTC)", "Person"
+DECIDER_HEADING = "Type of decider"
 AGE_HEADING, COUNT_HEADINGS = "Age", ("Open questions", "Open approvals")
 ANSWER_HEADINGS = ("Answered", "Median until answered (s)", "95th percentile (s)")
 VIEW_HEADINGS = ("Seen", "Median until seen (s)", "95th percentile (s)")

@@ -16,7 +16,7 @@ FILTER_LABELS: Mapping[str, str] = {
     "words": "question contains",
     "identifier": "ID",
     "source": "asked by",
-    "decided": "decided by",
+    "decided": "type of decider",
     "demo": "with the demo",
     "unattended": "with calls that ran without asking",
     "since": "from",

@@ -53,7 +53,7 @@ def read_details(world: World, address: str, query: dict[str, Any], reads: Reads
             "/audit/charts",
             {"decided": "memory", "demo": "1", "since": "2026-10-01"},
             {"filters": {"since": "2026-10-01", "demo": "1", "decided": "memory"}},
-            "filters decided by: Remembered answer; with the demo; from: 2026-10-01",
+            "filters type of decider: Remembered answer; with the demo; from: 2026-10-01",
         ),
         (
             "/audit/decisions",

@@ -310,7 +310,7 @@ def test_row_says_attempt_override_and_who_saw_it(world: World):
     page = parse_page(world.client("auditor").get("/audit"))
     cells = {tag["data-label"]: " ".join(tag.text.split()) for tag in page if "data-label" in tag}
     assert cells["Asked by"].endswith("attempt 3")
-    assert cells["Answered by"].endswith("override")
+    assert cells["Decided by"].endswith("override")
     assert cells["Seen by"] == "1 of 2"
     (line,) = lines(get(world, "/audit.csv"))
     names = ("attempt", "override", "delivered_count", "seen_count")

@@ -105,4 +105,4 @@ def test_unknown_kind_of_decider_is_refused(decided_world: World):
     for address in ("/audit/decisions", "/audit/decisions.csv", "/audit/decisions/evidence.zip"):
         response = client.get(f"{address}?decided=nobody")
         assert response.status_code == 422
-        assert "Unknown kind of decider “nobody”" in response.text
+        assert "Unknown type of decider “nobody”" in response.text
