@@ -57,7 +57,7 @@ def request_approval(
     running_runs = Run.objects.filter(conversation_id=conversation_id, state=RunState.RUNNING)
     run = running_runs.select_related("conversation").first()
     if run is None:
-        raise UnknownApproval("The run has ended.")
+        raise UnknownApproval("The turn has ended.")
     if held_run is not None:
         leases.assert_held(held_run)
     content = db_text.clean_json(dict(content))

@@ -260,7 +260,7 @@ VIEW_ALREADY_DELETED = "This view was already deleted."
 DOWNLOAD_CHANGED = "What you download has changed meanwhile. Download it again from the start.\n"
 
 # Annotations
-NO_OPEN_COMMENTS = "There are no open comments here."
+NO_OPEN_COMMENTS = "There are no unresolved comments here."
 BOOKMARK_SET = "Bookmarked."
 BOOKMARK_REMOVED = "Bookmark removed."
 FIRST_CONVERSATION = "This is the first conversation of the list."

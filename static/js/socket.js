@@ -89,7 +89,7 @@ function reconnectSoon(socket) {
 const NOTICE_DELAY_MS = 1500; // after which a lost connection is shown
 const connectionLostText = byId("connection").textContent;
 const describeCardLimit = () => findOpenCards().length > MAX_CARDS
-  && `This page has more than ${MAX_CARDS} open questions. Only the first ${MAX_CARDS} update by themselves; reload to refresh the others.`;
+  && `This page has more than ${MAX_CARDS} waiting questions. Only the first ${MAX_CARDS} update by themselves; reload to refresh the others.`;
 let noticeTimer = 0;
 let openSocket = null;
 on("htmx:wsOpen", (event) => {

@@ -9,7 +9,7 @@ from jpweb.web import display_text
 PERIOD_HEADING, TOOL_HEADING, WORKSPACE_HEADING = "Days (UTC)", "Tool", "Workspace"
 HOUR_HEADING, PERSON_HEADING = "Hour of the question (UTC)", "Person"
 DECIDER_HEADING = "Type of decider"
-AGE_HEADING, COUNT_HEADINGS = "Age", ("Open questions", "Open approvals")
+AGE_HEADING, COUNT_HEADINGS = "Age", ("Waiting questions", "Waiting approvals")
 ANSWER_HEADINGS = ("Answered", "Median until answered (s)", "95th percentile (s)")
 VIEW_HEADINGS = ("Seen", "Median until seen (s)", "95th percentile (s)")
 ANSWER_SERIES = ("Answered: median", "Answered: 95th percentile")

@@ -1,4 +1,4 @@
-// Annotations of events: comments and bookmarks in place, and the steps to the next open comment.
+// Annotations of events: comments and bookmarks in place, and the steps to the next unresolved comment.
 import { byId, findAll, on } from "../dom.js";
 import { deleteDrafts, restoreDrafts } from "../drafts.js";
 import { AUTOMATIC, fetchResponse } from "../requests.js";
@@ -125,7 +125,7 @@ function showBookmark(anchor, html) {
   else if (item) showBlock(item, html);
 }
 
-// Go to the next open comment after the last one, in the order of the events.
+// Go to the next unresolved comment after the last one, in the order of the events.
 let lastAnchor = "";
 export async function goToNextComment() {
   const anchors = findAll("#comment-status [data-open]").map(({ dataset }) => dataset.summary);

@@ -46,7 +46,7 @@ if (byId("transcript")) {
     ["]", "Expand all that is loaded", expandAll],
     ["l", "Copy link", copyLink],
     ["c", "Comment", commentOnItem],
-    ["C", "Next open comment", () => void goToNextComment()],
+    ["C", "Next unresolved comment", () => void goToNextComment()],
     ["b", "Bookmark", bookmarkItem],
     ["<", "Previous conversation", openNeighbour("previous")],
     [">", "Next conversation", openNeighbour("next")],

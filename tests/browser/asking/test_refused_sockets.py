@@ -125,7 +125,7 @@ def test_a_page_of_too_many_cards_says_so_below_an_open_menu(visit: Visit):
     page = visit.open("/questions")
     wait_until_connected(page)
     page.evaluate(FILL, MAX_CARDS + 1)
-    expect(note(page)).to_contain_text(f"more than {MAX_CARDS} open questions")
+    expect(note(page)).to_contain_text(f"more than {MAX_CARDS} waiting questions")
     expect(note(page)).to_be_visible()
     page.locator(".site-header .menu summary").click()
     page.locator(".site-header .menu-body a").first.click(

@@ -171,17 +171,17 @@ def test_charts_have_the_filter_by_id(world: World):
     identifier = world.question.inquiry_id
     page = client.get("/audit/charts", {"identifier": identifier}).content.decode()
     assert f'value="{identifier}"' in page
-    assert "No matching question is open." not in page
+    assert "No matching question is waiting." not in page
     page = client.get("/audit/charts", {"identifier": "another"}).content.decode()
-    assert "No matching question is open." in page
+    assert "No matching question is waiting." in page
 
 
 def test_ages_count_approvals_where_no_question_is_open(world: World):
     making.settle(world.question, making.ANSWER)
     making.prompt(world.run)
     page = parse_page(get(world))
-    assert "No matching question is open." not in page.text
-    assert "Open approvals" in [tag.text for tag in page if tag.tag == "th"]
+    assert "No matching question is waiting." not in page.text
+    assert "Waiting approvals" in [tag.text for tag in page if tag.tag == "th"]
     rows = [[cell.text.strip() for cell in row] for row in list_rows(page)]
     assert ["Under 1 minute", "0", "1"] in rows
     links = [tag.get("href") for tag in page if tag.inside(**{"class": "charts"})]
