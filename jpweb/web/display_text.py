@@ -79,7 +79,7 @@ _WAITING_CALL_LABELS = {
 #: Labels of the policies for saving jpweb's conversations to the workspace too.
 WRITE_POLICY_LABELS = {
     WritePolicy.OFF: "No",
-    WritePolicy.CURRENT: "Yes, for a jp with RFD 082",
+    WritePolicy.CURRENT: "Yes, for a jp that records how questions end",
     WritePolicy.COMPATIBLE: "Yes, readable by an older jp",
 }
 

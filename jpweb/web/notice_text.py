@@ -26,7 +26,7 @@ ACT_UNKNOWN = "Unknown act “%(value)s”. Choose one from the list."
 LEDGER_EMPTY = "The ledger is empty."
 OPTION_REQUIRED = "Choose one of the options."
 APPEARANCE_SAVED = "Appearance saved."
-DEMO_HIDDEN = "The demo is hidden. Settings shows it again."
+DEMO_HIDDEN = "The demo is hidden. Show it again under Settings."
 DEMO_SHOWN = "The demo is back."
 
 # Answers
@@ -85,8 +85,8 @@ PASSKEY_REFUSED = (
     "sign in another way."
 )
 PASSKEYS_UNAVAILABLE = (
-    "Passkeys need an https address with a name. On the server's own machine, open jpweb as "
-    "“localhost”."
+    "Passkeys need an https address with a domain name. On the server's own machine, open jpweb "
+    "as “localhost”."
 )
 
 # The second factor
@@ -191,7 +191,7 @@ GROUP_NEEDS_OWN_SIGN_IN = (
     "signed in without such a link, or accept an invitation here to the group's workspaces. For a "
     "sign-in of your own, ask the operator to run jpweb sign_in_link."
 )
-WRITE_POLICY_SAVED = "Saved. Write conversations to {folder}: {policy}."
+WRITE_POLICY_SAVED = "Changed. Save web conversations to {folder}: {policy}."
 FOLLOWING_STOPPED = "{name} is no longer followed. Its conversations stay as they are now."
 FOLLOWING_RESUMED = "{name} is followed again. Changes made meanwhile appear within seconds."
 COPIES_CONFIRMED = "jpweb now reads the user-local copies."
@@ -207,7 +207,7 @@ TRUST_GIVEN_THERE = "Trusted in this conversation alone: {names}."
 TRUST_WITHDRAWN = "No longer trusted: {names}."
 ALL_TOOLS_ENABLED = "All tools are now enabled."
 ALL_TOOLS_DISABLED = "All tools are now disabled."
-TOOLS_NOT_SWITCHED = "Not changed, locked or by name only: {names}."
+TOOLS_NOT_SWITCHED = "Not changed (locked, or enabled only by name): {names}."
 TOOL_ENABLED = "{name} is now enabled."
 TOOL_DISABLED = "{name} is now disabled."
 OVERRIDES_SAVED = "Saved the overrides."
@@ -219,7 +219,7 @@ REVIEW_SAVED = "Saved your review."
 REVIEW_HELD = "{name} is reviewing this until {time} UTC. Choose another, or come back then."
 AUDITOR_REQUIRED = "Choose an auditor of this workspace."
 REVIEW_ASSIGNED = "Assigned to {name}."
-REVIEW_UNASSIGNED = "Assigned to nobody."
+REVIEW_UNASSIGNED = "Unassigned."
 QUEUE_EMPTY = "Nothing is left for you in “{queue}”."
 REVIEW_COUNT_SAVED = "Saved. Each question of {workspace} now needs {count}."
 
@@ -257,7 +257,7 @@ VIEW_DELETED = "Deleted the saved view."
 VIEW_ALREADY_DELETED = "This view was already deleted."
 
 # Downloads
-DOWNLOAD_CHANGED = "What you download has changed meanwhile. Download it again from the start.\n"
+DOWNLOAD_CHANGED = "The content changed during the download. Download it again from the start.\n"
 
 # Annotations
 NO_OPEN_COMMENTS = "There are no unresolved comments here."

@@ -270,7 +270,7 @@ def test_writing_can_be_turned_off(world: World):
     client = world.client("owner")
     address = f"/workspaces/{world.workspace.pk}/writing"
     page = parse_page(client.post(address, {"writing": "off"}, follow=True))
-    assert f"Write conversations to {world.workspace.root}: No." in page.text
+    assert f"Save web conversations to {world.workspace.root}: No." in page.text
     world.workspace.refresh_from_db()
     assert world.workspace.writing == "off"
 

@@ -48,7 +48,7 @@ def read_aliases(root: TableReader) -> dict[str, ModelConfig]:
             if target in links:
                 cycle = " -> ".join([*links, target])
                 raise InvalidConfiguration(
-                    f"{table.locate_key(name)} is a circle of aliases: {cycle}. "
+                    f"{table.locate_key(name)} is a circular alias: {cycle}. "
                     'One of them must be "provider/name".'
                 )
             links[target] = None
@@ -233,7 +233,7 @@ def _read_headers(table: TableReader) -> dict[str, str]:
         is_valid = isinstance(value, str) and value.isprintable() and _HEADER_NAME.fullmatch(name)
         if not is_valid:
             raise headers_table.make_error(
-                name, "an HTTP header with a text of one line", is_hidden=True
+                name, "an HTTP header with a single-line value", is_hidden=True
             )
         headers[name] = value
     return headers

@@ -165,7 +165,7 @@ SETTING_LABELS: Mapping[str, str] = {
     "expires_after": "Unanswered questions",
     "reviews_required": "Reviews",
     "following": "Workspace files followed",
-    "writing": "Write conversations to the workspace",
+    "writing": "Save web conversations to the workspace",
     "overrides": "Overrides",
     "user_local_copies": "User-local copies",
 }

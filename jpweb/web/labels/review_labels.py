@@ -34,7 +34,7 @@ QUEUE_LABELS: Mapping[str, tuple[str, str]] = {
         "by a configured value or override, a remembered answer or a second model",
     ),
     "secret": ("Secret questions", "questions for a secret"),
-    "sample": ("Random sample", "one in 20 questions, other ones each week"),
+    "sample": ("Random sample", "one in 20 questions, different ones each week"),
 }
 #: Labels of the finished items of a queue, where that is not a review.
 FINISHED_LABELS: Mapping[str, str] = {"disagreed": "decided", "escalated": "decided"}

@@ -74,7 +74,7 @@ def test_aliases_in_a_long_chain_are_all_the_last_one():
 
 def test_an_alias_that_leads_into_a_circle_is_named():
     text = get_refusal('[providers.llm.aliases]\nk = "x/y"\nc = "a"\na = "b"\nb = "a"')
-    assert "aliases.c is a circle of aliases: c -> a -> b -> a." in text
+    assert "aliases.c is a circular alias: c -> a -> b -> a." in text
 
 
 def test_an_alias_of_no_model_names_no_other_alias():
@@ -84,7 +84,7 @@ def test_an_alias_of_no_model_names_no_other_alias():
 
 def test_a_circle_of_aliases_is_named_even_where_none_is_used():
     text = get_refusal('[providers.llm.aliases]\na = "b"\nb = "a"')
-    assert "aliases.a is a circle of aliases: a -> b -> a." in text
+    assert "aliases.a is a circular alias: a -> b -> a." in text
 
 
 @pytest.mark.parametrize("seconds", [1, 9])

@@ -88,7 +88,7 @@ def test_auditors_find_review_and_export_unattended_questions(
 def choose_two_reviews(page: Page) -> None:
     page.locator("header details.menu summary").click()
     page.get_by_role("link", name="Settings").click()
-    page.get_by_role("link", name=f"Questions of {_WORKSPACE}").click()
+    page.get_by_role("link", name=f"Question settings of {_WORKSPACE}").click()
     page.get_by_label("Two reviews").check()
     page.get_by_role("button", name="Save").last.click()
     expect(page.locator(".notice").first).to_be_visible()

@@ -229,9 +229,9 @@ def _check_conversation_begun_here(garden: Garden, visit: Visit) -> None:
     page.locator(".menu summary").click()
     page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="People of garden").click()
-    page.get_by_label("Write conversations to the workspace").select_option("current")
+    page.get_by_label("Save web conversations to the workspace").select_option("current")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("status").filter(has_text="Write conversations to")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Save web conversations to")).to_be_visible()
     assert garden.copies == [], "nothing is written before a conversation is run"
     page.goto(f"{visit.server.url}/conversations/new")
     visit.begin_on(page, "Dig a pond", "garden")

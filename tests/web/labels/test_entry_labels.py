@@ -75,7 +75,7 @@ def test_end_of_a_claim_is_written_as_pages_write_times(world: World, until: str
         (
             Act.SETTING_CHANGED,
             {"setting": "writing", "value": "compatible"},
-            "setting Write conversations to the workspace, value Yes, readable by an older jp",
+            "setting Save web conversations to the workspace, value Yes, readable by an older jp",
         ),
         (
             Act.INQUIRY_ANSWERED,

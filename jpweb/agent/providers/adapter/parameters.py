@@ -32,7 +32,7 @@ _PARAMETERS: Mapping[str, tuple[str, Callable[[object], bool], str]] = {
     "temperature": ("temperature", _is_number, "a number"),
     "top_p": ("top_p", _is_number, "a number"),
     "top_k": ("top_k", _is_count, "a whole number above 0"),
-    "stop_words": ("stop_sequences", _is_text_list, "a list of texts"),
+    "stop_words": ("stop_sequences", _is_text_list, "a list of strings"),
     "other": ("extra_body", _is_table, "a table"),
 }
 #: JP's words for an effort; ``minimal`` is another name of ``xlow`` in files that jpweb wrote.

@@ -229,7 +229,7 @@ class _ConfigTree:
     def _order_files(self, path: EntryPath | None, chain: tuple[EntryPath, ...]) -> list[EntryPath]:
         if path in chain:
             cycle = " -> ".join(self._source.format_path(link) for link in (*chain, path))
-            raise InvalidConfigFile(f"extends goes in a circle: {cycle}.")
+            raise InvalidConfigFile(f"extends is circular: {cycle}.")
         before, after = self._extended[path]
         chain = (*chain, path) if path else chain
         ordered_paths: list[EntryPath] = []

@@ -23,9 +23,9 @@ _EFFORT_WORDS = frozenset({"none", "max", "xhigh", "high", "medium", "low", "xlo
 class _Kind(StrEnum):
     """How the text of a variable is read, where it is not JSON."""
 
-    TEXT = "a text"
-    JOINED_TEXT = "a text that may join another"
-    LIST = "texts between commas"
+    TEXT = "a string"
+    JOINED_TEXT = "a string that may join another"
+    LIST = "a list of strings between commas"
     NUMBER = "a number"
     FLAG = "true or false"
     TOGGLE = "true, false or a word"

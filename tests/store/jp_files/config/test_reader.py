@@ -170,7 +170,7 @@ def test_a_circle_of_files_is_refused_by_name(root: Path, files: dict[str, str],
     write(root, "config.toml", 'extends = ["a.toml"]')
     for name, extended in files.items():
         write(root, f"{name}.toml", f'extends = ["{extended}.toml"]')
-    assert get_refusal(root).startswith("extends goes in a circle: ")
+    assert get_refusal(root).startswith("extends is circular: ")
     assert get_refusal(root).endswith(f"{circle}.")
 
 

@@ -19,7 +19,7 @@ from tests.web.test_access import make_address
 from tests.web.world import World
 
 #: What is said where no conversation is known as the person's: whether any was opened is not.
-NONE_STARTED = "No conversation or turn in your workspaces is on record as started by you."
+NONE_STARTED = "You haven't started a conversation or turn here."
 
 
 @pytest.mark.parametrize("name", ["Operator", "Former member"])

@@ -229,7 +229,7 @@ def test_a_built_in_whose_gates_are_opened_has_a_card_of_its_own(configured_worl
 def test_tools_page_switches_all_but_locked_and_explicit_tools(configured_world: World):
     html_page = post(configured_world, "switch", to="off")
     assert (
-        "All tools are now disabled. Not changed, locked or by name only: ask_user, "
+        "All tools are now disabled. Not changed (locked, or enabled only by name): ask_user, "
         "describe_tools, locked."
     ) in html_page.text
     offered_names = {tag["data-tool"] for tag in html_page.find_all(**{"data-offered": "yes"})}
