@@ -291,7 +291,7 @@ def _discard(row: Approval) -> None:
 def _omit_formatted_text(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content that a decision holds for: the call that runs, or the result that is sent.
 
-    Each process formats anew, and the text may hold times or come too late (None).
+    Each process formats again, and the text may hold times or come too late (None).
     """
     return {key: None if key == _FORMATTED_KEY else value for key, value in content.items()}
 
