@@ -1,7 +1,8 @@
-"""A kind, reason, answer type or provider that is added here and there, but not everywhere."""
+"""A kind, reason, answer type, provider or setting that is added here and there, not everywhere."""
 
 from __future__ import annotations
 
+import ast
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -14,7 +15,7 @@ from jpweb.agent.tool_calls import model_messages, turn_state
 from jpweb.agent.tools import ask_user
 from jpweb.agent.tools.mcp import form_fields
 from jpweb.runtime.rendering import payloads
-from jpweb.store.choices import Act, ApprovalKind
+from jpweb.store.choices import Act, ApprovalKind, WritePolicy
 from jpweb.store.masking import replacement
 from jpweb.store.search import passages
 from jpweb.stream import answer_type, events, inquiry, outline, wire
@@ -22,7 +23,7 @@ from jpweb.stream.markdown import export, outcome_texts
 from jpweb.stream.transcript.categories import CATEGORIES, categorize_element
 from jpweb.web import display_text
 from jpweb.web.labels import ledger_labels
-from tests.architecture.tree import list_files, read_text
+from tests.architecture.tree import list_files, list_modules, read_text, walk_nodes
 from tests.stream.markdown.whole_export import export_markdown
 
 TEMPLATES = {str(path) for path in list_files() if path.parts[0] == "templates"}
@@ -65,6 +66,8 @@ FORM_FIELDS: dict[str, dict[str, Any] | None] = {
     "text": {"type": "string"},
     "secret": {"type": "string", "format": "password"},
 }
+#: Settings of a workspace whose values the ledger shows without a label: a time, and an id.
+UNLABELLED_SETTINGS = {"expires_after", "user_local_copies"}
 
 
 def test_display_labels_cover_all_kinds_states_reasons_and_acts():
@@ -77,6 +80,28 @@ def test_display_labels_cover_all_kinds_states_reasons_and_acts():
     assert {kind for kind, _ in display_text.DECISION_LABELS} == {
         kind.value for kind in ApprovalKind
     }
+
+
+def list_recorded_settings() -> dict[str, set[str]]:
+    """Return the details that the store records of each setting of a workspace."""
+    settings = {}
+    for path in list_modules("jpweb"):
+        for node in walk_nodes(path) if path.parts[1] == "store" else ():
+            match node:
+                case ast.Dict(keys=[ast.Constant("setting"), *others], values=[first, *_]):
+                    name = ast.literal_eval(first)
+                    settings[name] = {ast.literal_eval(key) for key in others if key}
+                case _:
+                    pass
+    return settings
+
+
+def test_settings_of_a_workspace_and_their_values_have_labels_unless_named():
+    settings = list_recorded_settings()
+    assert {*settings} == {*ledger_labels.SETTING_LABELS}
+    valued = {name for name, details in settings.items() if "value" in details}
+    assert valued - {*ledger_labels.SETTING_VALUE_LABELS} == UNLABELLED_SETTINGS
+    assert {*ledger_labels.SETTING_VALUE_LABELS["writing"]} == {*WritePolicy}
 
 
 @pytest.mark.parametrize("tag", events.KINDS)

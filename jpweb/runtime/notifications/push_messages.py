@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse
 
-from jpweb.runtime.notifications.short_texts import shorten
+from jpweb.runtime.notifications.short_texts import (
+    APPROVAL_TEXTS,
+    SECRET_TEXT,
+    UNNAMED_QUESTION_TEXT,
+    shorten,
+)
 from jpweb.store.choices import ApprovalKind
 from jpweb.store.notifications import answer_buttons
 from jpweb.store.notifications.answer_buttons import AnswerButton
@@ -27,10 +32,6 @@ _TITLES = {
     None: "{asker} asks in {workspace}",
     ApprovalKind.RUN: "{asker} needs approval in {workspace}",
     ApprovalKind.DELIVER: "Review the result of {asker} in {workspace}",
-}
-_APPROVAL_TEXTS = {
-    ApprovalKind.RUN: "A tool call needs your approval.",
-    ApprovalKind.DELIVER: "A tool's result needs your approval before the model sees it.",
 }
 
 
@@ -49,7 +50,7 @@ def build_message(notification: DueNotification) -> dict[str, Any]:
     title = _TITLES[notification.approval_kind].format(asker=asker, workspace=workspace)
     if notification.inquiry_id is None or notification.subscription is None:
         key = notification.approval_id
-        body = _APPROVAL_TEXTS[notification.approval_kind or ApprovalKind.RUN]
+        body = APPROVAL_TEXTS[notification.approval_kind or ApprovalKind.RUN]
         url = reverse("approval", kwargs={"approval_id": key})
         return {"title": title, "body": body, "tag": f"approval-{key}", "url": url}
     sign_in_key = notification.subscription.sign_in_id
@@ -90,6 +91,6 @@ def build_test() -> dict[str, Any]:
 def _describe_question(notification: DueNotification) -> str:
     """Return the question's first line; of a secret one only that it is asked for."""
     if notification.is_secret:
-        return "A secret is requested."
+        return SECRET_TEXT
     first_line = notification.text.strip().partition("\n")[0]
-    return shorten(first_line, MAX_TEXT_CHARS) or "A question is waiting."
+    return shorten(first_line, MAX_TEXT_CHARS) or UNNAMED_QUESTION_TEXT

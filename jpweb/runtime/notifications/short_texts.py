@@ -1,9 +1,22 @@
-"""Short texts for messages: beginnings of questions, names and titles, which are inert."""
+"""Short texts for messages: sentences that all channels share, and other people's words.
+
+The words are beginnings of questions, names and titles. They are inert.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+
+from jpweb.store.choices import ApprovalKind
+
+#: What an approval is about, in email, chats and browsers.
+APPROVAL_TEXTS = {
+    ApprovalKind.RUN: "A tool call needs your approval.",
+    ApprovalKind.DELIVER: "A tool's result needs your approval before the model sees it.",
+}
+#: In place of a question for a secret, and of one without visible words.
+SECRET_TEXT, UNNAMED_QUESTION_TEXT = "A secret is requested.", "A question is waiting."
 
 #: Characters of a question, and of a name or title, in a message.
 MAX_QUESTION_CHARS, MAX_NAME_CHARS = 300, 80

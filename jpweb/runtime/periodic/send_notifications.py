@@ -15,7 +15,13 @@ from django.urls import reverse
 
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.notifications import apprise_sender, push_messages, push_sender, sending_threads
-from jpweb.runtime.notifications.short_texts import cut_name, cut_question
+from jpweb.runtime.notifications.short_texts import (
+    APPROVAL_TEXTS,
+    SECRET_TEXT,
+    UNNAMED_QUESTION_TEXT,
+    cut_name,
+    cut_question,
+)
 from jpweb.store.choices import ApprovalKind
 from jpweb.store.notifications import (
     deliveries,
@@ -40,10 +46,6 @@ _SUBJECTS = {
     None: "question from",
     ApprovalKind.RUN: "approval needed for",
     ApprovalKind.DELIVER: "review the result of",
-}
-_APPROVAL_TEXTS = {
-    ApprovalKind.RUN: "A tool call needs your approval.",
-    ApprovalKind.DELIVER: "A tool's result needs your approval before the model sees it.",
 }
 
 
@@ -149,13 +151,13 @@ def build_message(notification: DueNotification, token: str) -> tuple[str, str]:
         decide_text = "Review and decide (sign-in required)"
         return (
             title,
-            f"{_APPROVAL_TEXTS[notification.approval_kind]}\n\n{location}\n"
+            f"{APPROVAL_TEXTS[notification.approval_kind]}\n\n{location}\n"
             f"{decide_text}: {settings.PUBLIC_URL}{link}",
         )
     question_text = (
-        "A secret is requested."
+        SECRET_TEXT
         if notification.is_secret
-        else cut_question(notification.text) or "A question is waiting."
+        else cut_question(notification.text) or UNNAMED_QUESTION_TEXT
     )
     link = reverse("answer-link", kwargs={"token": token})
     answer_text = "Answer (single-use link, valid for seven days)"
