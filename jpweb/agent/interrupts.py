@@ -161,7 +161,7 @@ class InterruptedResult:
 async def run_interruptible(
     work: Coroutine[Any, Any, T], interrupts: Interrupts
 ) -> T | InterruptedResult:
-    """Return the result of the work, or Stopped after an interrupt cancelled it.
+    """Return the result of the work, or InterruptedResult after an interrupt cancelled it.
 
     Work that is done when the interrupt comes keeps its result; after an interrupt none is started.
     """

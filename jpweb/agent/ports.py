@@ -312,11 +312,11 @@ class Recorder(Protocol):
         """Commit the events in order, all or none; returns after the commit.
 
         Raises SettlementConflict, and commits nothing, where a question among them is settled
-        already. With the ``last`` events, of which there may be none, it is committed that the turn
-        is complete: the journal alone does not tell a whole reply from a part of one. ``usage`` is
-        that of the reply which ends with these events; it is in no event. ``interrupt_ids`` are
-        the interrupts whose text the events carry, or that the turn has acted on without an event:
-        they are handled with the commit.
+        already. ``is_last`` commits that the turn is complete, also without events: the journal
+        alone does not tell a whole reply from a part of one. ``usage`` is that of the reply which
+        ends with these events; it is in no event. ``interrupt_ids`` are the interrupts whose text
+        the events carry, or that the turn has acted on without an event: they are handled with the
+        commit.
         """
         ...
 
