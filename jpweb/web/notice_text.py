@@ -19,6 +19,8 @@ EXPIRY_NUMBER_INVALID = "Enter a whole number of minutes, hours or days."
 EXPIRY_UNIT_REQUIRED = "Choose a unit."
 EXPIRY_OUT_OF_RANGE = "The custom time can be from 1 minute to 366 days."
 DATE_INVALID = "“{field}” must be a date such as 2026-05-31."
+KEY_INVALID = "“{field}” must be a whole number of at most 18 digits."
+PERIOD_REVERSED = "From is after To."
 #: ``value`` is filled by Django.
 OUTCOME_UNKNOWN = "Unknown outcome “%(value)s”. Use one of: {states}."
 #: ``value`` is filled by Django.

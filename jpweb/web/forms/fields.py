@@ -8,7 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
-from jpweb.web import converters
+from jpweb.web import converters, notice_text
 
 
 class TextField(forms.Field):
@@ -61,6 +61,13 @@ class WholeNumberField(forms.IntegerField):
         if text and number is None:
             raise ValidationError(self.error_messages["invalid"], code="invalid")
         return number
+
+
+def make_key_field(name: str) -> WholeNumberField:
+    """Make the field of a filter by the key of a row; its error names the parameter."""
+    return WholeNumberField(
+        required=False, error_messages={"invalid": notice_text.KEY_INVALID.format(field=name)}
+    )
 
 
 class RowKeyForm(forms.Form):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from django import forms
 
+from jpweb.store.choices import SuspectedSecretState
 from jpweb.store.suspected_secrets.suggestions import MAX_NOTE_CHARS
 from jpweb.web import notice_text
+from jpweb.web.forms.fields import make_key_field
 from jpweb.web.labels import suspected_secret_labels
 
 
@@ -17,7 +19,11 @@ class SuspectedSecretFilterForm(forms.Form):
         choices=tuple(suspected_secret_labels.STATE_LABELS.items()),
         error_messages={"invalid_choice": notice_text.SUSPICION_STATE_UNKNOWN},
     )
-    workspace = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+    workspace = make_key_field("workspace")
+
+    def clean_state(self) -> str:
+        """Return the state; the open ones are listed first."""
+        return self.cleaned_data["state"] or SuspectedSecretState.OPEN
 
 
 class DismissalForm(forms.Form):

@@ -1,8 +1,9 @@
-"""Tags that render rows of lists, and filters of conversations and workspaces."""
+"""Tags of lists: their rows, and the options of what filters them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from django import template
 from django.template.loader import render_to_string
@@ -14,7 +15,7 @@ from jpweb.web import display_text, html_cache
 from jpweb.web.websocket import conversation_updates
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
     from jpweb.store.choices import FilesState
     from jpweb.store.conversation_list.paginator import ConversationRow
@@ -119,3 +120,24 @@ def _render_inquiry_row(row: InquiryRow, has_workspace: bool, has_filter_link: b
     return html_cache.get_or_render_html(
         key, lambda: render_to_string("audit/inquiry_row.html", context)
     )
+
+
+@register.simple_tag
+def unlisted_value(value: Any, options: Iterable[Any]) -> str:
+    """Return the value of a filter if none of the options of its list has it, else "".
+
+    An option is a value, or a row whose key is the value. A list may be cut, and an address may
+    name what is on no list: an option of its own keeps the filter visible, and in the form.
+    """
+    text = "" if value is None else str(value)
+    return "" if text in {_format_option(option) for option in options} else text
+
+
+@register.filter
+def row_names(rows: Iterable[Any]) -> list[str]:
+    """Return the names of rows, as the options of a list whose values are names."""
+    return [row.name for row in rows]
+
+
+def _format_option(option: Any) -> str:
+    return str(getattr(option, "pk", option))

@@ -7,7 +7,7 @@ from django import forms
 from jpweb.store.choices import DecisionKind
 from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.web import notice_text
-from jpweb.web.forms.fields import TextField, WholeNumberField
+from jpweb.web.forms.fields import TextField, make_key_field
 from jpweb.web.forms.filters.inquiry_filters import PeriodForm
 from jpweb.web.labels import audit_labels
 
@@ -23,9 +23,9 @@ class DecisionFilterForm(PeriodForm):
         choices=DecisionKind.choices,
         error_messages={"invalid_choice": notice_text.DECISION_KIND_UNKNOWN},
     )
-    workspace = WholeNumberField(required=False)
-    person = WholeNumberField(required=False)
-    conversation = WholeNumberField(required=False)
+    workspace = make_key_field("workspace")
+    person = make_key_field("person")
+    conversation = make_key_field("conversation")
     identifier = TextField(required=False)
     demo = forms.BooleanField(required=False)
     unattended = forms.BooleanField(required=False)

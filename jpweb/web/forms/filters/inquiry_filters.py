@@ -12,8 +12,9 @@ from django.http import QueryDict
 
 from jpweb.store.inquiries import INQUIRY_STATES
 from jpweb.web import notice_text
-from jpweb.web.forms.fields import TextField, WholeNumberField
+from jpweb.web.forms.fields import TextField, make_key_field
 from jpweb.web.forms.filters import referrers
+from jpweb.web.labels import audit_labels
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -59,6 +60,15 @@ class PeriodForm(forms.Form):
             return None
         return datetime.combine(day + timedelta(days=1), time.min, UTC)
 
+    def clean(self) -> dict[str, Any]:
+        """Return the filters; a period that ends before it begins is none."""
+        filters = super().clean() or self.cleaned_data
+        since, until = filters.get("since"), filters.get("until")
+        if since and until and since >= until:
+            self.add_error("until", notice_text.PERIOD_REVERSED)
+            del filters["since"]
+        return filters
+
 
 class InquiryFilterForm(PeriodForm):
     """The fields of ``AuditFilters``; ``cleaned_data`` holds those that are valid."""
@@ -70,8 +80,8 @@ class InquiryFilterForm(PeriodForm):
             "invalid_choice": notice_text.OUTCOME_UNKNOWN.format(states=", ".join(INQUIRY_STATES))
         },
     )
-    workspace = WholeNumberField(required=False)
-    conversation = WholeNumberField(required=False)
+    workspace = make_key_field("workspace")
+    conversation = make_key_field("conversation")
     demo = forms.BooleanField(required=False)
     tool = TextField(required=False)
     words = TextField(required=False)
@@ -79,12 +89,16 @@ class InquiryFilterForm(PeriodForm):
     reason = TextField(required=False)
     source = TextField(required=False)
     person = TextField(required=False)
-    account = WholeNumberField(required=False)
-    decided = TextField(required=False)
+    account = make_key_field("account")
+    decided = forms.ChoiceField(
+        required=False,
+        choices=tuple(audit_labels.DECIDER_KIND_LABELS.items()),
+        error_messages={"invalid_choice": notice_text.DECIDER_KIND_UNKNOWN},
+    )
 
     def clean(self) -> dict[str, Any]:
         """Return the filters; an account counts within the rows of a name alone."""
-        filters = super().clean() or self.cleaned_data
+        filters = super().clean()
         return filters if filters.get("person") else {**filters, "account": None}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import forms
 
 from jpweb.web import notice_text
-from jpweb.web.forms.fields import TextField
+from jpweb.web.forms.fields import TextField, make_key_field
 from jpweb.web.forms.filters.inquiry_filters import PeriodForm
 from jpweb.web.labels import ledger_labels
 
@@ -18,7 +18,7 @@ class LedgerFilterForm(PeriodForm):
         choices=tuple(ledger_labels.ACT_LABELS.items()),
         error_messages={"invalid_choice": notice_text.ACT_UNKNOWN},
     )
-    workspace = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
-    person = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
-    conversation = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+    workspace = make_key_field("workspace")
+    person = make_key_field("person")
+    conversation = make_key_field("conversation")
     identifier = TextField(required=False)

@@ -49,7 +49,6 @@ def show_charts(request: Request) -> HttpResponse:
         "page_name": "audit-charts",
         "filter_values": audit.list_filter_values(workspaces),
         "accounts": accounts,
-        "other_account": filters.account if filters.account not in accounts else None,
         "workspaces": workspaces,
         "conversation_title": audit.find_title(workspaces, filters.conversation),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),

@@ -75,7 +75,6 @@ def list_inquiries(request: Request) -> HttpResponse:
         "page_name": "audit",
         "filter_values": audit.list_filter_values(workspaces),
         "accounts": accounts,
-        "other_account": filters.account if filters.account not in accounts else None,
         "workspaces": workspaces,
         "conversation_title": audit.find_title(workspaces, filters.conversation),
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
