@@ -30,7 +30,9 @@ def _make_day_field(name: str) -> forms.DateField:
 
 
 #: The filters that questions, their charts and decisions share.
-SHARED_FILTERS = ("workspace", "conversation", "identifier", "demo", "since", "until")
+SHARED_FILTERS = (
+    "workspace", "conversation", "identifier", "demo", "tool", "words", "decided", "since", "until"
+)  # fmt: skip
 #: Parameters of the table beside its filters: the order, and where the page begins.
 PLACE_PARAMS = ("sort", "before", "at")
 #: Characters of the table's query string that the page of a question passes on.
