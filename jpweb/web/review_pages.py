@@ -189,7 +189,7 @@ def describe_progress(queue: Queue) -> dict[str, Any]:
         "description": description,
         "total": len(queue.items),
         "finished": queue.finished_count,
-        "finished_label": review_labels.FINISHED_LABELS.get(queue.name, "reviewed"),
+        "has_progress": queue.has_progress,
         "left": len(queue.remaining_items),
     }
 

@@ -30,10 +30,8 @@ from jpweb.stream.answer_type import Secret
 MAX_QUEUE_QUESTIONS = 5_000
 #: Things of a queue that comes from assignments or from one state of reviews.
 MAX_QUEUE_TASKS = 1_000
-#: Items of a queue's page.
-PAGE_ITEMS = 100
-#: Seconds after which an answer was late.
-LATE_SECONDS = 3_600
+#: Items of a queue's page; seconds after which an answer was late.
+PAGE_ITEMS, LATE_SECONDS = 100, 3_600
 #: One of so many questions is in the sample of a week.
 SAMPLE_DIVISOR = 20
 _ANSWERED_STATES = frozenset({"answered", "redacted"})
@@ -95,10 +93,13 @@ class Queue(NamedTuple):
 
     @property
     def finished_count(self) -> int:
-        """Number of items with all their reviews; none where an owner has yet to decide each."""
-        if self.name in _UNDECIDED_QUEUES:
-            return 0
+        """Number of items with all their reviews."""
         return sum(item.is_finished for item in self.items)
+
+    @property
+    def has_progress(self) -> bool:
+        """Whether finished items stay in it: from the others, a review takes its item out."""
+        return self.name not in _TASK_QUEUES
 
 
 class ReviewQueues(NamedTuple):
@@ -361,7 +362,7 @@ def reserve_next(queue: Queue, person_id: int, after_key: str = "") -> QueueItem
     ``after_key`` names the item before. The first item follows the last, because it may have been
     skipped. Items that others are reviewing are passed over.
     """
-    start = _find_start(queue, after_key)
+    start = find_start(queue, after_key)
     remaining_keys = {item.key for item in queue.remaining_items}
     for item in (*queue.items[start:], *queue.items[:start]):
         if item.key not in remaining_keys or item.holder_id not in (None, person_id):
@@ -371,7 +372,7 @@ def reserve_next(queue: Queue, person_id: int, after_key: str = "") -> QueueItem
     return None
 
 
-def _find_start(queue: Queue, after_key: str) -> int:
+def find_start(queue: Queue, after_key: str) -> int:
     """Return the index of the item that follows ``after_key``; 0 where that has no place."""
     keys = [item.key for item in queue.items]
     if after_key in keys:
@@ -385,16 +386,15 @@ def _find_start(queue: Queue, after_key: str) -> int:
 
 
 def load_page(items: list[QueueItem]) -> list[QueueRow]:
-    """Return the first items with their rows; two queries."""
-    page_items = items[:PAGE_ITEMS]
-    keys = [item.inquiry_id for item in page_items if item.inquiry_id]
+    """Return the items of a page with their rows; two queries."""
+    keys = [item.inquiry_id for item in items if item.inquiry_id]
     rows = Inquiry.objects.filter(pk__in=keys).select_related("decider")
     inquiries = {row.pk: row for row in rows}
     conversations = Conversation.objects.select_related("workspace").in_bulk(
-        {item.conversation_id for item in page_items}
+        {item.conversation_id for item in items}
     )
     return [
         (item, inquiries.get(item.inquiry_id or 0), conversations[item.conversation_id])
-        for item in page_items
+        for item in items
         if item.conversation_id in conversations
     ]

@@ -36,8 +36,6 @@ QUEUE_LABELS: Mapping[str, tuple[str, str]] = {
     "secret": ("Secret questions", "questions for a secret"),
     "sample": ("Random sample", "one in 20 questions, different ones each week"),
 }
-#: Labels of the finished items of a queue, where that is not a review.
-FINISHED_LABELS: Mapping[str, str] = {"disagreed": "decided", "escalated": "decided"}
 #: Labels of the rounds of a review.
 ROUND_LABELS: Mapping[int, str] = {
     1: "First review",

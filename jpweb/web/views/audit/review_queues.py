@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
@@ -53,10 +54,11 @@ def show_queue(request: Request, queue_name: str) -> HttpResponse:
     if queue_name not in queues.QUEUE_NAMES:
         raise Http404
     queue = queues.load_queues(request.user.pk).queues[queue_name]
+    start = queues.find_start(queue, db_text.clean_text(request.GET.get("after", "")))
+    end = start + queues.PAGE_ITEMS
+    items = queue.items[start:end]
     remaining_keys = {item.key for item in queue.remaining_items}
-    names = assignee_progress.load_names(
-        {item.assignee_id for item in queue.items[: queues.PAGE_ITEMS] if item.assignee_id}
-    )
+    names = assignee_progress.load_names({item.assignee_id for item in items if item.assignee_id})
     rows = [
         {
             "item": item,
@@ -67,16 +69,19 @@ def show_queue(request: Request, queue_name: str) -> HttpResponse:
             "is_left": item.key in remaining_keys,
             "is_held": item.holder_id not in (None, request.user.pk),
         }
-        for item, inquiry, conversation in queues.load_page(queue.items)
+        for item, inquiry, conversation in queues.load_page(items)
     ]
     context = {
         "queue": review_pages.describe_progress(queue),
         "people": [
             {"title": row.name, "finished": row.finished_count, "total": row.total_count}
-            for row in assignee_progress.measure_progress(queue.items)
+            for row in (
+                assignee_progress.measure_progress(queue.items) if queue.has_progress else []
+            )
         ],
         "rows": rows,
-        "hidden_count": max(len(queue.items) - len(rows), 0),
+        "is_later_page": start > 0,
+        "next_query": urlencode({"after": items[-1].key}) if queue.items[end:] else "",
     }
     return render(request, "reviews/queue.html", context)
 

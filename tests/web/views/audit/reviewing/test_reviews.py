@@ -343,14 +343,6 @@ def test_queue_says_whose_review_is_missing(world: World):
     assert cell.text == "Not reviewed You took part: someone else has to review it", row
 
 
-def test_disagreement_queue_counts_decisions_of_owners(desk: Desk):
-    for person, verdict in ((desk.ada, "fine"), (desk.ben, "wrong")):
-        reviewer, page = start(person, desk.path)
-        follow(reviewer, f"{desk.path}/review", fill(page, verdict, "Because."))
-    client = signed_in(desk.ben)
-    assert "0 of 1 decided, 1 left for you" in read(client, "/audit/reviews/disagreed")
-
-
 def test_assignment_offers_those_who_can_still_review(desk: Desk):
     conversation = f"/conversations/{desk.world.conversation.pk}/reviews"
 
