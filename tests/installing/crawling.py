@@ -26,6 +26,8 @@ _VARIABLE = (
     (re.compile(r"(Exported by jpweb, )[^,]+ UTC"), r"\1"),
     # The quick ranges name this month and the last.
     (re.compile(r'<p class="quick-ranges">.*?</p>', re.DOTALL), ""),
+    # What a table counts, for its paper: as of now.
+    (re.compile(r'<p class="print-only">.*?</p>', re.DOTALL), ""),
     (re.compile(r"https?://127\.0\.0\.1:\d+"), "http://here"),
 )
 

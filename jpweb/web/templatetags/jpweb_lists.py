@@ -1,17 +1,20 @@
-"""Tags of lists: their rows, and the options of what filters them."""
+"""Tags of lists: their rows, and the options and words of what filters them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from django import template
+from django import forms, template
+from django.template import Context
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from jpweb.store import inquiries
+from jpweb.store.database import clock
 from jpweb.store.jp_files import metadata_file
 from jpweb.web import display_text, html_cache
+from jpweb.web.labels import filter_labels
 from jpweb.web.websocket import conversation_updates
 
 if TYPE_CHECKING:
@@ -137,6 +140,41 @@ def unlisted_value(value: Any, options: Iterable[Any]) -> str:
 def row_names(rows: Iterable[Any]) -> list[str]:
     """Return the names of rows, as the options of a list whose values are names."""
     return [row.name for row in rows]
+
+
+@register.inclusion_tag("audit/print_note.html", takes_context=True)
+def print_note(context: Context) -> dict[str, Any]:
+    """Render what the paper of a table or of charts counts: filters, time and address."""
+    form = context.get("form")
+    return {
+        "has_filters": form is not None,
+        "filters": "" if form is None else _describe_form(form, context),
+        "is_dated": form is not None and bool({"since", "until"} & _list_filters(form).keys()),
+        "has_dates": form is not None and "since" in form.fields,
+        "at": clock.now(),
+        "address": context["request"].build_absolute_uri(),
+    }
+
+
+def _describe_form(form: forms.Form, context: Context) -> str:
+    """Return the filters of a form in words; keys are replaced by the names on the page."""
+    filters = _list_filters(form)
+    if "conversation" in filters:
+        filters["conversation"] = context.get("conversation_title") or filters["conversation"]
+    people: Mapping[int, str] = context.get("people") or {}
+    if "person" in filters:
+        filters["person"] = people.get(form.cleaned_data["person"], filters["person"])
+    names = {row.pk: row.name for row in context.get("workspaces") or []}
+    return filter_labels.describe_filters(filters, names)
+
+
+def _list_filters(form: forms.Form) -> dict[str, str]:
+    """Return the values by which a form filters, as its address has them."""
+    return {
+        name: (form.data.get(name) or str(value)).strip()
+        for name, value in form.cleaned_data.items()
+        if value and name != "view"
+    }
 
 
 def _format_option(option: Any) -> str:

@@ -158,3 +158,15 @@ def test_control_enter_on_a_link_of_a_form_opens_it_in_a_new_tab(visit: Visit):
         page.get_by_role("link", name="Clear").press("Control+Enter")
     opened_page.value.wait_for_url("**/audit")
     assert "reason" in page.url
+
+
+@pytest.mark.parametrize("path", ["", "/charts", "/decisions", "/ledger", "/reviews/cancelled"])
+def test_print_has_filters_in_words_instead_of_their_form(visit: Visit, path: str):
+    page = visit.open(f"/audit{path}", size=SHEET)
+    note = page.locator(".print-only")
+    expect(note).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(note).to_contain_text(page.url)
+    for part in (".site-header", ".views", ".filter", ".quick-ranges", ".toolbar"):
+        assert not any(each.is_visible() for each in page.locator(part).all()), part
+    assert not page.evaluate(TOO_WIDE)
