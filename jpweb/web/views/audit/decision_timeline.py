@@ -14,12 +14,15 @@ from jpweb.web.labels import audit_labels
 
 #: Deciders of a day that have a lane of their own; those of more share the last lane.
 MAX_LANES = 8
-#: Minutes of a lane, which are the units of its picture; least width of a wait in them.
-LANE_MINUTES, MIN_WAIT_MINUTES = 24 * 60, 0.5
+#: Minutes of a lane, which are the units of its picture; widths of a mark and of the least wait.
+LANE_MINUTES, MARK_MINUTES, MIN_WAIT_MINUTES = 24 * 60, 6, 0.5
 
 
 class Mark(NamedTuple):
-    """A decision in a lane: the minute of the day, and where the wait began, if anyone waited."""
+    """A decision in a lane: the minute of the day, and where the wait began, if anyone waited.
+
+    Marks of a day's last minutes are before them, whole.
+    """
 
     minute: float
     wait_minute: float
@@ -79,6 +82,7 @@ def _make_mark(day: date, decision: Decision, row: dict[str, Any]) -> Mark:
     begin = max(_to_minute(day, request_row.asked_at), 0.0) if request_row else minute
     outcome = row["inquiry"].state if "inquiry" in row else ""
     width = max(minute - begin, MIN_WAIT_MINUTES) if request_row else 0.0
+    minute = min(minute, LANE_MINUTES - MARK_MINUTES)
     return Mark(round(minute, 1), round(begin, 1), round(width, 1), outcome)
 
 

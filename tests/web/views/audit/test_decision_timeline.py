@@ -53,6 +53,17 @@ def test_mark_is_at_its_minute_behind_the_wait_of_that_day(
     assert mark == (720.0, begin, width, "answered")
 
 
+@pytest.mark.parametrize("seconds", [1, 3 * 60])
+def test_mark_of_the_last_minutes_of_a_day_is_whole(seconds: int):
+    midnight = NOON + timedelta(hours=12)
+    ((mark,),) = [
+        lane.marks
+        for day in build(decide(midnight - timedelta(seconds=seconds)))
+        for lane in day.lanes
+    ]
+    assert mark.minute + decision_timeline.MARK_MINUTES == decision_timeline.LANE_MINUTES
+
+
 def test_timeline_lanes_are_per_decider_and_the_last_is_shared():
     (day,) = build(decide(NOON, "Ben"), decide(NOON), decide(NOON))
     assert [(lane.name, len(lane.marks)) for lane in day.lanes] == [("Ada", 2), ("Ben", 1)]
