@@ -265,6 +265,6 @@ def clock_time(at: datetime | None, link: str = "", response: PlacedElement | No
 
 
 @register.filter
-def visible(text: str) -> str:
-    """Return the text with invisible and bidirectional control characters spelled out."""
-    return invisible_characters.reveal_invisible(text)
+def visible(value: Any) -> str:
+    """Return a value as text with invisible and bidirectional controls spelled out; "" for None."""
+    return "" if value is None else invisible_characters.reveal_invisible(str(value))

@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from jpweb.runtime.rendering import invisible_characters
+from jpweb.runtime.rendering.invisible_characters import reveal_invisible
 from jpweb.stream.inquiry import Cancelled
 from jpweb.stream.markdown import outcome_texts
 from jpweb.stream.transcript.items import InquiryPair
@@ -36,14 +36,14 @@ def inquiry_badge(inquiry: InquiryPair) -> SafeString:
     """Render an inquiry's outcome in one line: answer, reply or state, decider, duration."""
     label = outcome_labels.describe_outcome(inquiry)
     text = label.note if label.is_reply else label.answer
-    line = clip_line(invisible_characters.reveal_invisible(text), MAX_BADGE_CHARS)
+    line = clip_line(reveal_invisible(text), MAX_BADGE_CHARS)
     if label.is_reply:
         badge = render_to_string("outcomes/reply_badge.html", {"line": line})
     elif inquiry.state == "answered":
         badge = format_html(_ANSWER_BADGE, line)
     else:
         badge = state_badge(inquiry.state, label.reason)
-    facts = " · ".join(filter(None, (label.decider, label.waited)))
+    facts = " · ".join(filter(None, (reveal_invisible(label.decider), label.waited)))
     return badge + format_html(' <span class="muted">{}</span>', facts) if facts else badge
 
 
@@ -78,8 +78,8 @@ def _render_badge(tag: str, reason: str, count: int = 0, *, is_reply: bool = Fal
         "label": label,
         "mark": mark,
         "reason": reason,
-        "reason_text": outcome_texts.describe_reason(
-            reason, outcome_texts.REPLY_CHANNEL if is_reply else ""
+        "reason_text": reveal_invisible(
+            outcome_texts.describe_reason(reason, outcome_texts.REPLY_CHANNEL if is_reply else "")
         ),
     }
     return render_to_string("_state_badge.html", context | {"count": count})
@@ -98,7 +98,7 @@ def state_words(tag: str) -> str:
 @register.filter
 def reason_text(tag: str) -> str:
     """Return the text of a cancellation reason."""
-    return outcome_texts.describe_reason(tag)
+    return reveal_invisible(outcome_texts.describe_reason(tag))
 
 
 @register.filter
@@ -113,19 +113,19 @@ def decider_text(row: Row) -> str:
     """Return the text of the decider of a question, "" while it is open."""
     if not row.settled_at:
         return ""
-    return outcome_texts.describe_decider(row.decided_by, row.decider_name)
+    return reveal_invisible(outcome_texts.describe_decider(row.decided_by, row.decider_name))
 
 
 @register.filter
 def approval_decider(row: Approval) -> str:
     """Return the text of the decider of an approval."""
-    return outcome_texts.name_approval_decider(row.state, row.decider_name)
+    return reveal_invisible(outcome_texts.name_approval_decider(row.state, row.decider_name))
 
 
 @register.filter
 def source_label(tag: str) -> str:
     """Return the label of an inquiry's source."""
-    return display_text.SOURCE_LABELS.get(tag, tag)
+    return display_text.SOURCE_LABELS.get(tag) or reveal_invisible(tag)
 
 
 @register.filter
