@@ -32,7 +32,7 @@ from jpweb.store.ledger import signing, verification
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.models import Conversation, JournalEntry
 from jpweb.store.redaction import application
-from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.redaction.plans import RedactionRequest
 from jpweb.stream.events import ChatRequest, ChatResponse
 from tests import bundles
 from tests.builders import stream

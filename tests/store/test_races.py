@@ -45,7 +45,7 @@ from jpweb.store.models import (
 )
 from jpweb.store.people import member_roles
 from jpweb.store.redaction import application
-from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.redaction.plans import RedactionRequest
 from jpweb.store.reviews import reviews, subjects
 from jpweb.store.reviews.reviews import ReviewInput
 from jpweb.stream.events import ChatRequest, ChatResponse, EventKind

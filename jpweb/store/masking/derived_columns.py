@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection
 
 from django.db.models import Q
@@ -10,9 +11,40 @@ from jpweb.store import db_text
 from jpweb.store.choices import ReviewState
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.models import Conversation, Inquiry, ReviewTask, Turn
+from jpweb.store.sql import bulk
 from jpweb.stream.events import ChatRequest, ConversationEvent, Element
 from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
 from jpweb.stream.transcript.grouping import extract_title
+
+
+class TurnTitles:
+    """Titles of a conversation's turns, as they become while events of them are replaced."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        turns = Turn.objects.filter(conversation=conversation).order_by("position")
+        self._rows = list(turns.values_list("position", "pk", "title"))
+        self._positions = [row[0] for row in self._rows]
+        self.titles = {key: title for _, key, title in self._rows}
+
+    def replace(self, position: int, old: Element, new: Element) -> None:
+        """Derive the title of the turn that has this position, where the event was its source."""
+        index = bisect_right(self._positions, position) - 1
+        if index >= 0:
+            key = self._rows[index][1]
+            self.titles[key] = derive_turn_title(self.titles[key], old, new)
+
+    def list_changes(self) -> list[tuple[int, str, str]]:
+        """Return the changed ones: key, title before and title after."""
+        return [
+            (key, title, self.titles[key])
+            for _, key, title in self._rows
+            if self.titles[key] != title
+        ]
+
+    def save(self) -> None:
+        """Save the changed ones."""
+        rows = [(title, key) for key, _, title in self.list_changes()]
+        bulk.update_rows("store_turn", "id", ("title",), rows)
 
 
 def replace_turn_title(
@@ -30,12 +62,17 @@ def replace_turn_title(
 
 def derive_turn_title(title: str, old_element: Element, new_element: Element) -> str:
     """Return the title of a turn where this element of it was replaced."""
-    kinds = [event.kind for event in old_element.events]
-    if not title or not any(
-        isinstance(kind, ChatRequest) and title == make_title(kind) for kind in kinds
-    ):
+    if not is_title_source(title, old_element):
         return title
     return make_title(new_element.kind) if isinstance(new_element.kind, ChatRequest) else ""
+
+
+def is_title_source(title: str, element: Element) -> bool:
+    """Tell whether the title of a turn repeats this element of it."""
+    kinds = [event.kind for event in element.events]
+    return bool(title) and any(
+        isinstance(kind, ChatRequest) and title == make_title(kind) for kind in kinds
+    )
 
 
 def make_title(request: ChatRequest) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import models
 
@@ -39,18 +39,54 @@ class CopiedContent:
     secrets_by_marker: Mapping[str, str]
 
 
-def replace_copies(conversation: Conversation, content: CopiedContent) -> dict[str, int]:
-    """Replace content in the other columns of the conversation; returns counts.
+class Copy(NamedTuple):
+    """A row that repeats content, in some of these columns; ``place`` is its table's name."""
 
-    The caller saves the title.
+    place: str
+    model: type[models.Model]
+    key: int
+    columns: tuple[str, ...]
+
+
+def find_copies(
+    conversation: Conversation,
+    content: CopiedContent,
+    turn_titles: Mapping[int, str] | None = None,
+) -> list[Copy]:
+    """Return the rows of other tables that repeat content; the conversation's own is not one.
+
+    ``turn_titles``: titles that turns are going to have, by the key of the turn.
     """
-    counts: dict[str, int] = {}
-    title = _replace_in_title(conversation.title, content)
-    if title != conversation.title:
-        conversation.title, counts["title"] = title, 1
+    titles = turn_titles or {}
+    found_copies: list[Copy] = []
+    for place, rows, columns in _list_sources(conversation):
+        for row in rows.iterator(chunk_size=200):
+            if isinstance(row, Turn):
+                row.title = titles.get(row.pk, row.title)
+            if _change_columns(row, columns, content):
+                found_copies.append(Copy(place, type(row), row.pk, columns))
+    return found_copies
+
+
+def replace_copy(copy: Copy, content: CopiedContent) -> None:
+    """Replace content in a row, as it is now."""
+    row = copy.model._default_manager.filter(pk=copy.key).first()  # noqa: SLF001  Django documents it
+    if row and (changes := _change_columns(row, copy.columns, content)):
+        copy.model._default_manager.filter(pk=copy.key).update(**changes)  # noqa: SLF001  Django documents it
+
+
+def replace_title(conversation: Conversation, content: CopiedContent) -> None:
+    """Replace content in the title, which the caller saves, and remove it from the index."""
+    conversation.title = replace_in_title(conversation.title, content)
     Passage.objects.filter(conversation=conversation, position=Passage.TITLE_POSITION).delete()
+
+
+def _list_sources(
+    conversation: Conversation,
+) -> list[tuple[str, models.QuerySet[Any], tuple[str, ...]]]:
+    """Return the rows that may repeat content, with their place and their columns."""
     runs = Run.objects.filter(conversation=conversation)
-    sources: list[tuple[str, models.QuerySet[Any], tuple[str, ...]]] = [
+    return [
         ("approvals", Approval.objects.filter(conversation=conversation), ("subject", "decision")),
         ("results", CallCheckpoint.objects.filter(run__in=runs), ("content", "edited")),
         ("messages", RunInterrupt.objects.filter(run__in=runs), ("text",)),
@@ -65,15 +101,11 @@ def replace_copies(conversation: Conversation, content: CopiedContent) -> dict[s
             ("note",),
         ),
     ]
-    for name, rows, columns in sources:
-        for row in rows.iterator(chunk_size=200):
-            if changes := _change_columns(row, columns, content):
-                counts[name] = counts.get(name, 0) + 1
-                type(row).objects.filter(pk=row.pk).update(**changes)
-    return counts
 
 
-def _replace_in_title(masked_title: str, content: CopiedContent) -> str:
+def replace_in_title(masked_title: str, content: CopiedContent) -> str:
+    """Return the title of a conversation with the content replaced."""
+
     def replace(title: str) -> str:
         if title and any(title.rstrip("…") in string for string in content.strings):
             return content.marker

@@ -178,29 +178,35 @@ def follow_redaction(
     old_element: Element,
     new_element: Element,
     person: Person,
-) -> None:
+) -> list[SuspectedSecret]:
     """Close the rows whose secret a redaction has replaced in the event of an entry.
 
-    The others move to their new places, and what is derived from the event is masked by them: the
-    detector may be off. No run reads it any more. The caller saves the title.
+    The others move to their new places, and the titles and the question that repeat the event are
+    masked by them: the detector may be off. The caller saves the title, and masks the answers and
+    approvals that repeat the returned rows: no run reads these any more.
     """
     rows = SuspectedSecret.objects.filter(conversation=conversation, anchor=entry.anchor)
     old_texts = masks.list_texts(old_element)
     moved_rows: list[tuple[SuspectedSecret, list[tuple[int, int]]]] = []
+    replaced_keys: list[int] = []
     for row in rows.filter(state=SuspectedSecretState.OPEN).order_by("text_index", "start"):
         text = old_texts[row.text_index].text if row.text_index < len(old_texts) else ""
         secret = text[row.start : row.start + row.length]
         places = _find_places(new_element, secret) if secret else []
         if places:
             moved_rows.append((row, places))
-            continue
-        row.state, row.needs_copies = SuspectedSecretState.REDACTED, False
-        row.decided_at, row.decided_by = clock.now(), person
-        row.save(update_fields=["state", "needs_copies", "decided_at", "decided_by"])
+        else:
+            replaced_keys.append(row.pk)
+    rows.filter(pk__in=replaced_keys).update(
+        state=SuspectedSecretState.REDACTED,
+        needs_copies=False,
+        decided_at=clock.now(),
+        decided_by=person,
+    )
     open_rows = _move_rows(rows, moved_rows)
     if open_rows:
         copies.mask_event(conversation, entry.position, new_element, open_rows)
-        copies.mask_settled(conversation, open_rows)
+    return open_rows
 
 
 def _move_rows(
@@ -219,9 +225,8 @@ def _move_rows(
         if place is not None:
             taken_places.add(place)
             row.text_index, row.start = place
-            row.save(force_insert=True)
             saved_rows.append(row)
-    return saved_rows
+    return SuspectedSecret.objects.bulk_create(saved_rows)
 
 
 def _list_audited(person_id: int, workspace_id: int | None) -> QuerySet[SuspectedSecret]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from jpweb.store.redaction.application import (
+from jpweb.store.redaction.plans import (
     MAX_REASON_CHARS,
     MAX_STRINGS,
     MIN_STRING_CHARS,

@@ -17,7 +17,7 @@ from jpweb.store.errors import ImportRefused
 from jpweb.store.evidence import importer
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Review, ReviewTask
 from jpweb.store.redaction import application
-from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.redaction.plans import RedactionRequest
 from jpweb.store.reviews import reviews, subjects
 from tests import bundles
 from tests.store import making

@@ -9,7 +9,7 @@ from django.db import connection
 from jpweb.store.choices import ApprovalKind, ApprovalState
 from jpweb.store.models import Approval, Conversation, JournalEntry, Person
 from jpweb.store.redaction import application
-from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.redaction.plans import RedactionRequest
 
 CANARY = "canary-7f3a9c"
 

@@ -30,7 +30,7 @@ from jpweb.store.models import (
     Workspace,
 )
 from jpweb.store.redaction import application
-from jpweb.store.redaction.application import NotRedactable, RedactionRequest
+from jpweb.store.redaction.plans import NotRedactable, RedactionRequest
 from jpweb.stream import base64_fields, wire
 from jpweb.stream.events import ChatRequest, EventKind, ToolCallRequest
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse

@@ -8,7 +8,7 @@ from jpweb.store.annotations import threads
 from jpweb.store.choices import RunState
 from jpweb.store.models import Conversation, Person, Run, Turn, Workspace
 from jpweb.store.redaction import application
-from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.redaction.plans import RedactionRequest
 from jpweb.stream.answer_type import Option, Select, Text
 from jpweb.stream.events import ChatRequest, ToolCallRequest
 from jpweb.stream.inquiry import Answered, InquiryQuestion, InquiryRequest, InquirySource

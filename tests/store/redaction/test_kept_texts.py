@@ -19,7 +19,7 @@ from jpweb.store.models import (
     Workspace,
 )
 from jpweb.store.redaction import application, kept_texts
-from jpweb.store.redaction.application import NotRedactable, RedactionRequest
+from jpweb.store.redaction.plans import NotRedactable, RedactionRequest
 from jpweb.store.search import saved_searches
 from jpweb.store.suspected_secrets import suggestions
 from jpweb.stream import wire

@@ -14,7 +14,7 @@ from jpweb.store.ledger import sealing, verification
 from jpweb.store.masking import masks, replacement
 from jpweb.store.models import CallCheckpoint, Conversation, Inquiry, Person, Workspace
 from jpweb.store.redaction import application
-from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.redaction.plans import RedactionRequest
 from jpweb.stream import wire
 from jpweb.stream.answer_type import Option, Select
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest

@@ -15,7 +15,7 @@ from jpweb.store.ledger.entries import Actor
 from jpweb.store.masking import derived_columns
 from jpweb.store.models import Conversation, Inquiry, LedgerEntry, ReviewTask, Run
 from jpweb.store.redaction import application
-from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.redaction.plans import RedactionRequest
 from jpweb.store.reviews import assignments, queues, recorded_reviews, reservations, subjects
 from tests.store import making
 from tests.store.reviews.desk import DECLINED, ReviewDesk, load, send

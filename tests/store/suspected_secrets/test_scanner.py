@@ -25,7 +25,7 @@ from jpweb.store.models import (
     Workspace,
 )
 from jpweb.store.redaction import application
-from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.redaction.plans import RedactionRequest
 from jpweb.store.reviews import reviews, subjects
 from jpweb.store.suspected_secrets import scanner, suggestions
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse

@@ -16,8 +16,8 @@ from jpweb.runtime.rendering import payloads
 from jpweb.store import journal
 from jpweb.store.choices import Role
 from jpweb.store.errors import UnknownAnchor
-from jpweb.store.redaction import application, kept_texts
-from jpweb.store.redaction.application import NotRedactable
+from jpweb.store.redaction import application, kept_texts, plans
+from jpweb.store.redaction.plans import NotRedactable
 from jpweb.store.suspected_secrets import suggestions
 from jpweb.web import access, converters, notice_text
 from jpweb.web.forms.redactions import STRINGS_IN_CONVERSATION, WHOLE_EVENT, RedactionForm
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from jpweb.store.models import Conversation
-    from jpweb.store.redaction.application import Preview
+    from jpweb.store.redaction.plans import Preview
     from jpweb.web.http import Request
 
 _TEMPLATE = "redaction/index.html"
@@ -117,7 +117,7 @@ def _make_context(conversation: Conversation, anchor: str, form: RedactionForm) 
         "element": element,
         "payload": payload,
         "excerpt": payload.render_excerpt(),
-        "obstacle": application.describe_obstacle(conversation.pk),
+        "obstacle": plans.describe_obstacle(conversation.pk),
         "form": form,
         "redactions": application.list_redactions(conversation.pk, anchor),
     }

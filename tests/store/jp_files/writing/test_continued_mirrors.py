@@ -14,7 +14,7 @@ from jpweb.store.choices import Origin, WritePolicy
 from jpweb.store.errors import ReadOnlyConversation, StoreError
 from jpweb.store.jp_files import attachments, metadata_file, mirror
 from jpweb.store.models import Conversation, JournalEntry, Run
-from jpweb.store.redaction import application
+from jpweb.store.redaction import application, plans
 from jpweb.stream import wire
 from jpweb.stream.events import ChatRequest, ChatResponse, ConfigDelta, Element, TurnStart
 from tests.builders import make_call, make_element, make_inquiry
@@ -214,7 +214,7 @@ def spoil(jp: JpConversation) -> None:
 
 def redact(jp: JpConversation) -> None:
     anchor = JournalEntry.objects.get(conversation=jp.row, position=2).anchor
-    request = application.RedactionRequest(anchor, "private")
+    request = plans.RedactionRequest(anchor, "private")
     application.redact(jp.row, request, jp.stage.ada)
 
 

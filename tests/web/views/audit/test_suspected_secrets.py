@@ -11,7 +11,7 @@ from django.urls import reverse
 from jpweb.store.choices import Act
 from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, SuspectedSecret
 from jpweb.store.redaction import application
-from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.redaction.plans import RedactionRequest
 from jpweb.store.search import indexer
 from jpweb.store.suspected_secrets import scanner, suggestions
 from jpweb.stream.events import ChatRequest, ToolCallRequest, ToolCallResponse
