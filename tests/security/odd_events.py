@@ -24,6 +24,8 @@ from tests.store.making import write_folder
 ODD = f"{FIRST + 901}-odd"
 #: A conversation that stores tools by the thousand, and changes by the hundred.
 LAYERED, CHANGE_COUNT = f"{FIRST + 902}-layered", 500
+#: A conversation of messages with as many keys as are masked in an event.
+LEAKING, LEAK_COUNT, KEYS_PER_LEAK = f"{FIRST + 903}-leaking", 100, 50
 #: A cell that a spreadsheet evaluates.
 FORMULA = '=HYPERLINK("http://127.0.0.1/","Open")'
 #: Half of a surrogate pair, which no database takes.
@@ -42,6 +44,7 @@ _ANCHORS = "SELECT DISTINCT anchor FROM store_journalentry WHERE conversation_id
 def write_odd_conversations(root: Path) -> Path:
     """Write the conversations; return the file of events of the one with misleading texts."""
     _write_layered_conversation(root)
+    _write_leaking_conversation(root)
     elements = stream(
         TurnStart(),
         ChatRequest(FORMULA, author=f"{LOOKALIKE} {TURNED}"),
@@ -56,6 +59,29 @@ def write_odd_conversations(root: Path) -> Path:
         ChatResponse("message", f"{MARKUP} {TURNED}"),
     )
     return write_folder(root, ODD, elements, title=FORMULA) / "events.json"
+
+
+def _write_leaking_conversation(root: Path) -> None:
+    """Write a conversation in each of whose messages other access keys are suspected."""
+    keys = [f"AKIA{number:016}".replace("0", "Q") for number in range(LEAK_COUNT * KEYS_PER_LEAK)]
+    texts = [
+        " ".join(keys[start : start + KEYS_PER_LEAK])
+        for start in range(0, len(keys), KEYS_PER_LEAK)
+    ]
+    messages = [ChatResponse("message", text) for text in texts]
+    write_folder(root, LEAKING, stream(TurnStart(), *messages))
+
+
+def is_leak_masked(server: Server) -> bool:
+    """Tell whether the conversation with the keys is searched for secrets."""
+    rows = query(
+        server,
+        "SELECT count(*) FROM store_suspectedsecret JOIN store_conversation"
+        " ON store_conversation.id = conversation_id WHERE source = ?"
+        " AND scanned_entry_count = entry_count",
+        LEAKING,
+    )
+    return rows == [(LEAK_COUNT * KEYS_PER_LEAK,)]
 
 
 def open_odd_conversation(server: Server, owner: Visitor, events_file: Path) -> None:

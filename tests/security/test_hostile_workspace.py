@@ -23,6 +23,7 @@ from tests.security.neighbor import Neighbor
 from tests.security.odd_events import (
     LAYERED,
     ODD,
+    is_leak_masked,
     open_layered_conversation,
     open_odd_conversation,
     write_odd_conversations,
@@ -119,14 +120,15 @@ def _clear(home: Path) -> None:
 
 
 def is_mirrored(server: Server) -> bool:
-    """Tell whether the hostile conversations with events are whole."""
+    """Tell whether the hostile conversations with events are whole, and searched for secrets."""
     rows = query(
         server,
         "SELECT source, entry_count FROM store_conversation"
         " WHERE source IN (?, ?, ?, ?) AND fingerprint != ''",
         *(TINY, ODD, LAYERED, hostile.GOOD),
     )
-    return len(rows) == 4 and dict(rows)[TINY] == TINY_ELEMENTS
+    is_whole = len(rows) == 4 and dict(rows)[TINY] == TINY_ELEMENTS
+    return is_whole and is_leak_masked(server)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from jpweb.store.models import (
     SuspectedSecret,
 )
 from jpweb.stream import wire
-from jpweb.stream.events import Element
+from jpweb.stream.events import ChatRequest, Element
 
 #: Columns of a question that a run does not read again, and those that it does.
 _QUESTION_COLUMNS, _ANSWER_COLUMNS = ("question", "label"), ("answer", "note")
@@ -50,10 +50,16 @@ def mask_event(
 ) -> None:
     """Mask the titles and the question that repeat an event. The caller saves the title."""
     markers = masks.read_secrets(element, rows)
-    masked_element = masks.mask_element(element, markers)
-    derived_columns.replace_turn_title(conversation, position, element, masked_element)
+    if _has_request(element):
+        masked_element = masks.mask_element(element, markers)
+        derived_columns.replace_turn_title(conversation, position, element, masked_element)
     conversation.title = copied_text.mask_title(conversation.title, markers)
     _replace_in_inquiries(conversation, [position], markers, _QUESTION_COLUMNS)
+
+
+def _has_request(element: Element) -> bool:
+    """Tell whether a title of a turn may repeat an element."""
+    return any(isinstance(event.kind, ChatRequest) for event in element.events)
 
 
 def mask_settled(conversation: Conversation, rows: Sequence[SuspectedSecret]) -> None:
@@ -72,16 +78,18 @@ def restore(
     entries = JournalEntry.objects.filter(
         conversation=conversation, anchor__in={row.anchor for row in rows}
     )
-    positions = []
-    for entry in entries.iterator(chunk_size=20):
-        positions.append(entry.position)
-        event_masks = masks.load_masks(conversation.pk, [entry.anchor])  # without these rows
-        after = event_masks.read_element(entry.anchor, entry.text)
-        before = masks.mask_element(after, markers)
-        derived_columns.replace_turn_title(conversation, entry.position, before, after)
-        conversation.title = copied_text.unmask(conversation.title, secrets_by_marker)[:500]
-    columns = (*_QUESTION_COLUMNS, *_ANSWER_COLUMNS)
-    _replace_in_inquiries(conversation, positions, secrets_by_marker, columns)
+    event_masks = masks.load_conversation_masks(conversation.pk)  # without these rows
+    titles, positions = derived_columns.TurnTitles(conversation), []
+    columns = entries.values_list("position", "anchor", "text")
+    for position, anchor, text in columns.iterator(chunk_size=20):
+        positions.append(position)
+        after = event_masks.read_element(anchor, text)
+        if _has_request(after):
+            titles.replace(position, masks.mask_element(after, markers), after)
+    titles.save()
+    conversation.title = copied_text.unmask(conversation.title, secrets_by_marker)[:500]
+    columns_of_questions = (*_QUESTION_COLUMNS, *_ANSWER_COLUMNS)
+    _replace_in_inquiries(conversation, positions, secrets_by_marker, columns_of_questions)
     _replace_in_runs(conversation, secrets_by_marker)
 
 

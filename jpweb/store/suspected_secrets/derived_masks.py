@@ -45,10 +45,10 @@ def mask_rows(
         if anchor in rows_by_anchor:
             element = wire.read_element(text)
             event_markers = masks.read_secrets(element, rows_by_anchor[anchor])
-            masked_element = masks.mask_element(element, event_markers)
             number = bisect_right(turns, position, key=itemgetter(0)) - 1
-            if number >= 0:
-                start, title = turns[number]
+            start, title = turns[number] if number >= 0 else (0, "")
+            if derived_columns.is_title_source(title, element):
+                masked_element = masks.mask_element(element, event_markers)
                 turns[number] = (
                     start,
                     derived_columns.derive_turn_title(title, element, masked_element),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from django.db import transaction
@@ -33,6 +33,9 @@ logger = logging.getLogger(__name__)
 
 #: Entries, and their characters, of one step; seconds after which it searches no further entry.
 BATCH_ENTRIES, BATCH_CHARS, BATCH_SECONDS = 100, 500_000, 5.0
+#: Suspicions after which a step searches no further entry: it writes them under the write lock.
+#: An entry has at most ``detector.MAX_SECRETS`` times ``MAX_PLACES``.
+BATCH_SUSPICIONS = 200
 #: Texts of an event in which the same secret is a suspicion of its own.
 MAX_PLACES = 10
 #: Purpose of the digests, so that they differ from other uses of the installation's key.
@@ -108,7 +111,7 @@ def _scan_batch(key: int, entry_count: int, revision: int, first_position: int) 
     suspicions: list[_Suspicion] = []
     for entry in entries:
         suspicions += _search_entry(entry)
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline or len(suspicions) >= BATCH_SUSPICIONS:
             end = entry.position + 1
             break
     if not suspicions:
@@ -189,21 +192,26 @@ def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspici
             state=SuspectedSecretState.DISMISSED,
         ).values_list("digest", flat=True)
     )
-    unsearchable_positions: set[int] = set()
+    entries = {suspicion.entry.anchor: suspicion.entry for suspicion in suspicions}
+    found_rows = {
+        _get_place(row): row
+        for row in (
+            _make_row(conversation, suspicion, dismissed_digests) for suspicion in suspicions
+        )
+    }
+    stored_rows = SuspectedSecret.objects.filter(conversation=conversation, anchor__in=entries)
+    stored_places = {_get_place(row) for row in stored_rows}
+    new_rows = [row for place, row in found_rows.items() if place not in stored_places]
+    SuspectedSecret.objects.bulk_create(new_rows, ignore_conflicts=True)
+    new_open_rows = [row for row in new_rows if row.state == SuspectedSecretState.OPEN]
+    unsearchable_positions = {row.position for row in new_open_rows}
     open_rows: dict[str, list[SuspectedSecret]] = {}
-    elements = {suspicion.entry.anchor: suspicion.entry for suspicion in suspicions}
-    for suspicion in suspicions:
-        state = SuspectedSecretState.OPEN
-        if suspicion.digest in dismissed_digests:
-            state = SuspectedSecretState.DISMISSED
-        row, is_new = _get_or_create_row(conversation, suspicion, state)
-        if row.state == SuspectedSecretState.OPEN:
+    for row in stored_rows.filter(state=SuspectedSecretState.OPEN).order_by("id"):
+        if _get_place(row) in found_rows:
             open_rows.setdefault(row.anchor, []).append(row)
-            if is_new:
-                unsearchable_positions.add(suspicion.entry.position)
     title = conversation.title
     for anchor, rows in open_rows.items():
-        entry = elements[anchor]
+        entry = entries[anchor]
         copies.mask_event(conversation, entry.position, entry.element, rows)
     rows_to_copy = SuspectedSecret.objects.filter(conversation=conversation)
     rows_to_copy.filter(anchor__in=open_rows, state=SuspectedSecretState.OPEN).update(
@@ -215,25 +223,30 @@ def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspici
     return bool(unsearchable_positions)
 
 
-def _get_or_create_row(
-    conversation: Conversation, suspicion: _Suspicion, state: SuspectedSecretState
-) -> tuple[SuspectedSecret, bool]:
-    return SuspectedSecret.objects.get_or_create(
+def _make_row(
+    conversation: Conversation, suspicion: _Suspicion, dismissed_digests: Collection[str]
+) -> SuspectedSecret:
+    """Return the row of a suspicion, not saved; a dismissed text stays dismissed."""
+    is_open = suspicion.digest not in dismissed_digests
+    return SuspectedSecret(
         conversation=conversation,
         anchor=suspicion.entry.anchor,
         text_index=suspicion.text_index,
         start=suspicion.finding.start,
-        defaults={
-            "workspace_id": conversation.workspace_id,
-            "position": suspicion.entry.position,
-            "kind": suspicion.finding.kind[:60],
-            "place": suspicion.place,
-            "length": suspicion.finding.end - suspicion.finding.start,
-            "digest": suspicion.digest,
-            "state": state,
-            "needs_copies": state == SuspectedSecretState.OPEN,
-        },
+        workspace_id=conversation.workspace_id,
+        position=suspicion.entry.position,
+        kind=suspicion.finding.kind[:60],
+        place=suspicion.place,
+        length=suspicion.finding.end - suspicion.finding.start,
+        digest=suspicion.digest,
+        state=SuspectedSecretState.OPEN if is_open else SuspectedSecretState.DISMISSED,
+        needs_copies=is_open,
     )
+
+
+def _get_place(row: SuspectedSecret) -> tuple[str, int, int]:
+    """Return what is unique of a row in its conversation."""
+    return row.anchor, row.text_index, row.start
 
 
 def _mask_next_copies() -> ScanStep | None:

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import exports, journal
 from jpweb.store.choices import Act, Role, RunState, SuspectedSecretState
@@ -328,3 +330,29 @@ def test_masking_and_dismissal_leave_a_conversation_reviewed(
     history = reviews.load_history(subjects.load_conversation(conversation))
     assert not history.is_changed
     assert desk.send(history.subject, ben).round == 2
+
+
+def test_step_of_the_scan_writes_a_bounded_number_of_rows(workspace: Workspace):
+    letters = "ABCDEFGHIJ"
+    secrets = [f"AKIACANARY{a}{b}CANARY7F" for a in letters for b in letters[:5]]
+    messages = [ChatResponse("message", " ".join(secrets)) for _ in range(10)]
+    making.mirrored_conversation(workspace, *messages)
+    with CaptureQueriesContext(connection) as queries:
+        assert scanner.scan_next() is not None
+    assert SuspectedSecret.objects.count() == scanner.BATCH_SUSPICIONS == 4 * len(secrets)
+    assert Conversation.objects.get().scanned_entry_count == 4
+    assert len(queries) < 40
+    scan_all()
+    assert SuspectedSecret.objects.count() == 10 * len(secrets)
+
+
+def test_queries_of_a_dismissal_do_not_grow_with_the_places(workspace: Workspace, ada: Person):
+    requests = [ChatRequest(f"Use {SECRET} now, {number}") for number in range(40)]
+    conversation = making.mirrored_conversation(workspace, *requests)
+    titles = list(Turn.objects.values_list("title", flat=True))
+    scan_all()
+    row = SuspectedSecret.objects.filter(conversation=conversation)[0]
+    with CaptureQueriesContext(connection) as queries:
+        assert suggestions.dismiss(row, ada, "a sample") == 40
+    assert len(queries) < 40
+    assert list(Turn.objects.values_list("title", flat=True)) == titles
