@@ -48,6 +48,12 @@ class Outage(Enum):
         "Another program or request is using it. This usually takes only seconds.",
         True,
     )
+    STOPPED = (
+        "Search stopped",
+        "It took longer than 5 seconds. Look for fewer or longer words, or narrow it down by date, "
+        "workspace or conversation.",
+        True,
+    )
     FULL = (
         "Database disk full",
         "Nothing can be saved until the operator frees some space. You can still read.",
@@ -79,6 +85,7 @@ class Outage(Enum):
 _BY_SQLITE_CODE = {
     sqlite3.SQLITE_BUSY: Outage.LOCKED,
     sqlite3.SQLITE_LOCKED: Outage.LOCKED,
+    sqlite3.SQLITE_INTERRUPT: Outage.STOPPED,
     sqlite3.SQLITE_FULL: Outage.FULL,
     sqlite3.SQLITE_IOERR: Outage.DISK,
     sqlite3.SQLITE_READONLY: Outage.READ_ONLY,

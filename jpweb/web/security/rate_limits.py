@@ -19,6 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 
+from jpweb.store.database.scan_limits import limit_scans
 from jpweb.web import notice_text
 from jpweb.web.security import security_log
 
@@ -83,7 +84,10 @@ def make_refusal(reason: str, seconds: int) -> HttpResponse:
 
 
 def limit_searches(view: View) -> View:
-    """Limit how often one person calls the view; apply it below the access rule's decorator."""
+    """Limit how often one person calls the view, and for how long its queries search.
+
+    Apply it below the access rule's decorator.
+    """
     return _limit_view(view, SEARCH_LIMIT, lambda _request: True)
 
 
@@ -111,7 +115,14 @@ def _limit_view(view: View, limit: RateLimit, is_counted: Callable[[Request], bo
 
     @wraps(view)
     def limited_view(request: Request, **keys: Any) -> HttpResponseBase:
-        response: HttpResponseBase = refuse_search(request) or view(request, **keys)
+        if refusal := refuse_search(request):
+            return refusal
+        response: HttpResponseBase
+        if not is_counted(request):
+            response = view(request, **keys)
+            return response
+        with limit_scans():
+            response = view(request, **keys)
         return response
 
     return limited_view

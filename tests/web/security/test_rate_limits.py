@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import connection
 from django.test import RequestFactory
 
+from jpweb.store.database import scan_limits
 from jpweb.web.security import rate_limits
 from jpweb.web.security.rate_limits import RateLimit
 from tests.web.reading import parse_page
@@ -74,6 +75,27 @@ def test_searches_above_the_limit_get_429_with_one_line(
     assert int(refusal["Retry-After"]) in range(1, 61)
     assert "You searched 2 times within a minute. Try again in" in parse_page(refusal).text
     assert owner.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/conversations/{conversation}/find?q=word", "/audit?words=word", "/conversations?q=w"]
+)
+def test_search_that_takes_too_long_is_stopped_with_advice(
+    world: World, path: str, monkeypatch: pytest.MonkeyPatch
+):
+    if connection.vendor != "sqlite":
+        pytest.skip("the other database has a statement timeout")
+    monkeypatch.setattr(scan_limits, "MAX_SCAN_SECONDS", 0.05)
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+
+    def search_slowly(execute: Any, sql: str, params: Any, *args: Any) -> Any:
+        is_search = sql.startswith("SELECT") and "LIKE" in sql
+        return execute(endless, None, *args) if is_search else execute(sql, params, *args)
+
+    with connection.execute_wrapper(search_slowly):
+        response = world.client("owner").get(path.format(conversation=world.conversation.pk))
+    assert response.status_code == 503
+    assert "It took longer than 5 seconds. Look for fewer" in parse_page(response).text
 
 
 #: Routes that look for words of their address in the database.

@@ -13,6 +13,7 @@ from django.urls import reverse
 from jpweb.store import audit
 from jpweb.store.choices import Act, DecisionKind, Role, SavedPage
 from jpweb.store.database import clock
+from jpweb.store.database.scan_limits import limit_scans
 from jpweb.store.decision_filters.decision_places import DecisionCursor
 from jpweb.store.ledger import entry_subjects
 from jpweb.store.ledger.entry_subjects import EntrySubjects
@@ -47,6 +48,7 @@ _CURSOR_PARTS = 3
 
 @access.any_workspace(Role.AUDITOR)
 @inquiry_table.limit_audit_words
+@limit_scans()
 def list_decisions(request: Request) -> HttpResponse:
     form = DecisionFilterForm(request.GET)
     status = 200 if form.is_valid() else 422

@@ -16,6 +16,7 @@ from jpweb.evidence import ledger_verifier, scripts
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts, audit
 from jpweb.store.choices import Role
+from jpweb.store.database.scan_limits import limit_scans
 from jpweb.store.evidence import csv_rows
 from jpweb.store.exports import ExportChunk
 from jpweb.store.ledger import entry_macs, listing, sealing, verification
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 
 @access.any_workspace(Role.AUDITOR)
+@limit_scans()
 def show_ledger(request: Request) -> HttpResponse:
     form = LedgerFilterForm(request.GET)
     status = 200 if form.is_valid() else 422
