@@ -6,6 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
+from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.event_writer import EventWriter
 from jpweb.agent.ports import (
     CompleteToolCall,
@@ -19,6 +20,9 @@ from jpweb.agent.ports import (
     TokenUsage,
 )
 from jpweb.stream.events import ChatResponse, EventKind, ToolCallRequest
+
+#: Calls of one reply; each may be a process, or a question to people.
+MAX_REPLY_CALLS = 100
 
 
 class ReplyRecorder:
@@ -116,7 +120,16 @@ class ReplyRecorder:
         await self.flush_text(metadata)
 
     async def _hold_call(self, call: CompleteToolCall) -> None:
-        """Commit the text so far, and hold the call with its formatted arguments."""
+        """Commit the text so far, and hold the call with its formatted arguments.
+
+        Raises ProviderFailed above ``MAX_REPLY_CALLS``: no call of the reply is recorded or run.
+        """
+        if len(self.calls) == MAX_REPLY_CALLS:
+            raise ProviderFailed(
+                f"The reply called tools more than {MAX_REPLY_CALLS} times, so none of "
+                "these calls was run. Ask for fewer at once.",
+                FailureKind.BAD_REQUEST,
+            )
         await self.flush_text()
         request = ToolCallRequest(call.id, call.name, call.arguments)
         formatter = self._formatters.get(call.name)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jpweb.agent.errors import ProviderFailed
 from jpweb.agent.event_writer import EventWriter
 from jpweb.agent.ports import (
     CompleteToolCall,
@@ -19,7 +20,7 @@ from jpweb.agent.ports import (
     TextDelta,
     TokenUsage,
 )
-from jpweb.agent.reply import ReplyRecorder
+from jpweb.agent.reply import MAX_REPLY_CALLS, ReplyRecorder
 from jpweb.agent.turn import TurnEnd
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
 from tests.agent.doubles import (
@@ -213,3 +214,15 @@ async def test_usage_is_recorded_once_with_the_end_of_its_reply():
 
 async def test_usage_of_a_reply_without_events_is_recorded_too():
     assert await record_usages(TokenUsage()) == [(0, TokenUsage())]
+
+
+async def test_reply_with_too_many_calls_is_refused_and_none_of_them_recorded():
+    recorder = ListRecorder()
+    reply = ReplyRecorder(EventWriter(recorder, clock), ListDisplay())
+    await reply.take_event(TextDelta("message", "Now."))
+    for number in range(MAX_REPLY_CALLS):
+        await reply.take_event(CompleteToolCall(f"c{number}", "tool", {}))
+    with pytest.raises(ProviderFailed, match="more than 100 times, so none of these calls was run"):
+        await reply.take_event(CompleteToolCall("last", "tool", {}))
+    await reply.close()
+    assert [event.kind for event in recorder.events] == [ChatResponse("message", "Now.")]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from jpweb.agent.ports import Answer, AskQuestion, BuiltinTool, Declined, OutsideTool
 from jpweb.agent.redaction import (
@@ -44,6 +45,11 @@ class SourcedQuestion:
 Execution: TypeAlias = Success | Failed | SourcedQuestion
 
 
+#: Tools of a turn that run at once; each may be a process. Those that wait for an answer do not
+#: count: a turn waits for people as long as it takes, and must not keep its other calls from them.
+MAX_RUNNING_CALLS = 8
+
+
 class ToolExecutor:
     """Finds the offered tools by name, and executes them; one executor serves a whole turn.
 
@@ -58,6 +64,7 @@ class ToolExecutor:
         }
         self._unavailable = setup.unavailable
         self._run_secrets: set[SecretAnswer] = set()
+        self._slots = asyncio.Semaphore(MAX_RUNNING_CALLS)
 
     def explain_missing(self, name: str) -> str | None:
         """Return the model's message about a tool that does not exist, else None."""
@@ -75,12 +82,25 @@ class ToolExecutor:
         ``answers`` holds secret answers as SecretAnswer. They are redacted in the tool's output,
         as are secrets that other calls were given until then.
         A configured tool from outside shadows the built-in of its name (RFD 083, phase 1.3).
+        Above ``MAX_RUNNING_CALLS`` a call waits until another has ended, or has asked a question.
         """
+        async with _Slot(self._slots) as slot:
+            return await self._execute(name, arguments, answers, ask, slot)
+
+    async def _execute(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        answers: Mapping[str, Any],
+        ask: AskQuestion,
+        slot: _Slot,
+    ) -> Execution:
         outside, builtin = self._outside.get(name), self._builtins.get(name)
         call_secrets = {value for value in answers.values() if isinstance(value, SecretAnswer)}
         self._run_secrets.update(filter(is_run_secret, call_secrets))
 
         async def ask_aside(question: Question) -> Answer | Declined:
+            slot.release()
             redacted_question = _redact_question(question, call_secrets | self._run_secrets)
             reply = await ask(redacted_question)
             if not isinstance(reply, Answer):
@@ -109,6 +129,26 @@ class ToolExecutor:
         ):
             return replace(resolved_outcome, original=outcome.question)
         return resolved_outcome
+
+
+class _Slot:
+    """The place of one execution among those that run at once."""
+
+    def __init__(self, slots: asyncio.Semaphore) -> None:
+        self._slots, self._is_held = slots, False
+
+    async def __aenter__(self) -> Self:
+        self._is_held = await self._slots.acquire()
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Let another execution begin; without effect the second time."""
+        if self._is_held:
+            self._is_held = False
+            self._slots.release()
 
 
 def make_sourced_question(

@@ -9,7 +9,7 @@ from jpweb.agent.config import QuestionConfig, ToolConfig
 from jpweb.agent.ports import Answer
 from jpweb.agent.redaction import REDACTED_TEXT, SecretAnswer
 from jpweb.agent.tool_calls import model_messages
-from jpweb.agent.tool_calls.executor import SourcedQuestion, ToolExecutor
+from jpweb.agent.tool_calls.executor import MAX_RUNNING_CALLS, SourcedQuestion, ToolExecutor
 from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success
 from jpweb.agent.turn_setup import TurnSetup, make_default_config
 from jpweb.stream.answer_type import Boolean, Option, Secret, Select, Text
@@ -248,3 +248,44 @@ async def test_short_secret_stays_in_the_output_of_other_calls():
     result = await executing.execute("tool", {}, {"key": SecretAnswer("over")})
     assert result == Success(f"It is {REDACTED_TEXT}.")
     assert await executing.execute("tool", {}, {}) == Success("It is over.")
+
+
+async def test_executor_runs_a_bounded_number_of_tools_at_once():
+    running: set[int] = set()
+    peaks: list[int] = []
+
+    async def run(arguments, _answers, _ask) -> Success:
+        running.add(arguments["number"])
+        peaks.append(len(running))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        running.discard(arguments["number"])
+        return Success("done")
+
+    tool_executor = make_executor((), (OutsideStub("slow", run),))
+    calls = (tool_executor.execute("slow", {"number": n}, {}, wait_forever) for n in range(30))
+    assert await asyncio.gather(*calls) == [Success("done")] * 30
+    assert max(peaks) == MAX_RUNNING_CALLS
+
+
+async def test_tool_that_waits_for_an_answer_lets_another_run():
+    is_answered = asyncio.Event()
+
+    async def ask(_question) -> Answer:
+        await is_answered.wait()
+        return Answer(True)
+
+    async def run(arguments, _answers, ask_person) -> Success:
+        if arguments["asks"]:
+            await ask_person(CONFIRM)
+        return Success("done")
+
+    tool_executor = make_executor((), (OutsideStub("asker", run),))
+    askers = [
+        asyncio.create_task(tool_executor.execute("asker", {"asks": True}, {}, ask))
+        for _ in range(MAX_RUNNING_CALLS)
+    ]
+    assert await tool_executor.execute("asker", {"asks": False}, {}, ask) == Success("done")
+    assert not any(task.done() for task in askers)
+    is_answered.set()
+    assert await asyncio.gather(*askers) == [Success("done")] * MAX_RUNNING_CALLS
