@@ -5,12 +5,13 @@
 A ledger file is JSON lines. The first line is a signed head, each other line an entry::
 
     {"format": "jpweb-ledger-1", "head": {...}, "public_key": HEX, "signature": HEX}
-    {"sequence": 1, "text": "{...}"}
+    {"sequence": 1, "text": "{...}", "text_hash": HEX}
     {"sequence": 2, "text_hash": HEX}
 
 The entries are all from the first to the head's. An entry's text is canonical JSON. The hash of
-the text alone represents an entry that is purged, or that the reader may not see. ``text_hash`` is
-the text's SHA-256, ``chain_hash`` that of the previous entry's chain hash and the text hash, both
+the text alone represents an entry that is purged, or that the reader may not see. Earlier files
+have no hash beside a text, so that a change is named at the head alone. ``text_hash`` is the text's
+SHA-256, ``chain_hash`` that of the previous entry's chain hash and the text hash, both
 in hexadecimal digits. ``tree_hash`` of the head is the root of the Merkle tree of all text hashes
 (RFC 9162, 2.1). A file of kept heads has one per line, and the chain has to contain each of them.
 
@@ -23,9 +24,12 @@ import argparse
 import hashlib
 import io
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +38,7 @@ from jpweb.evidence.signatures import is_signature_valid
 FORMAT = "jpweb-ledger-1"
 #: Problem of a text for which ``parse_object`` returns None.
 NO_OBJECT = "its text is not a JSON object"
+_HASH = re.compile(r"[0-9a-f]{64}")
 #: The chain hash before the first entry.
 GENESIS_HASH = hashlib.sha256(b"jpweb-ledger-1 genesis").hexdigest()
 
@@ -157,7 +162,7 @@ def find_head_problems(statement: dict[str, Any], public_key: str | None = None)
         key = bytes.fromhex(statement["public_key"])
         signature = bytes.fromhex(statement["signature"])
         message = encode_canonical(statement["head"]).encode("utf-8", "surrogatepass")
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return [Problem(0, "it has no head, public_key and signature in hexadecimal digits")]
     if public_key is not None and statement["public_key"].lower() != public_key.lower():
         return [Problem(0, f"it is signed with another key: {statement['public_key']}")]
@@ -168,21 +173,29 @@ def find_head_problems(statement: dict[str, Any], public_key: str | None = None)
 
 def find_chain_problems(links: Iterable[Link], head: dict[str, Any]) -> Iterator[Problem]:
     """Yield the problems of a chain that has to hold every entry up to its head, and no other."""
-    previous_hash, sequence, last_sequence = GENESIS_HASH, 0, head["sequence"]
+    last_sequence, previous_sequence = head["sequence"], 0
+    hashes: dict[int, str] = {}
     for link in links:
         if link.sequence > last_sequence:
             yield Problem(link.sequence, "it is behind the signed head: it was added")
             continue
-        if link.sequence != sequence + 1:
-            yield make_gap_problem(sequence + 1, link.sequence)
-        sequence = max(sequence, link.sequence)
+        if link.sequence <= previous_sequence:
+            yield make_gap_problem(previous_sequence + 1, link.sequence)
+        previous_sequence = max(previous_sequence, link.sequence)
         if link.text is not None and (problem := _describe_text_problem(link.text, link.text_hash)):
             yield Problem(link.sequence, problem)
-        previous_hash = hash_link(previous_hash, link.text_hash)
-        if link.sequence == last_sequence and previous_hash != head["chain_hash"]:
-            yield Problem(link.sequence, "the chain up to here is not the one that was signed")
-    if sequence < last_sequence:
-        yield make_gap_problem(sequence + 1, last_sequence + 1)
+        hashes.setdefault(link.sequence, link.text_hash)
+    sequences = [0, *sorted(hashes), last_sequence + 1]
+    gaps = [
+        make_gap_problem(before + 1, after)
+        for before, after in pairwise(sequences)
+        if after > before + 1
+    ]
+    yield from gaps
+    chain_hash = reduce(hash_link, (hashes[key] for key in sequences[1:-1]), GENESIS_HASH)
+    if not gaps and chain_hash != head["chain_hash"]:
+        text = "the chain up to here is not the one that was signed: this or an earlier entry is"
+        yield Problem(last_sequence, f"{text} another")
 
 
 def _describe_text_problem(text: str, text_hash: str) -> str:
@@ -336,15 +349,20 @@ def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
                 yield value
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnreadableFile(f"{path} is not JSON lines in UTF-8: {error}.") from error
 
 
 def _read_link(path: Path, line: dict[str, Any]) -> Link:
     sequence, text, text_hash = (line.get(name) for name in ("sequence", "text", "text_hash"))
-    if not isinstance(sequence, int) or not isinstance(text_hash or text, str):
-        raise UnreadableFile(f"{path}: an entry has no sequence, or neither text nor text_hash.")
-    return Link(sequence, text, text_hash or hash_text(str(text)))
+    if type(sequence) is not int or sequence < 1:
+        raise UnreadableFile(f"{path}: an entry has no sequence from 1 on.")
+    if text_hash is None and isinstance(text, str):
+        text_hash = hash_text(text)
+    is_hash = isinstance(text_hash, str) and _HASH.fullmatch(text_hash)
+    if not is_hash or not isinstance(text, str | None):
+        raise UnreadableFile(f"{path}: entry {sequence} has neither a text nor a text_hash.")
+    return Link(sequence, text, str(text_hash))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -356,7 +374,8 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     try:
         problems = verify_file(options.file, options.public_key, options.head)
-        statement, _ = read_file(options.file)
+        statement, links = read_file(options.file)
+        text_count = sum(link.text is not None for link in links)
     except UnreadableFile as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -366,7 +385,9 @@ def main(argv: list[str] | None = None) -> int:
     head = statement["head"]
     lines = [
         f"The chain holds up to entry {head['sequence']}, signed {head['signed_at']} "
-        f"with the key {statement['public_key']}."
+        f"with the key {statement['public_key']}.",
+        f"{text_count} of {head['sequence']} entries have their text; "
+        f"{head['sequence'] - text_count} are hashes alone (hidden or purged).",
     ]
     write_lines(lines + (describe_kept_heads(options.head) if options.head else []))
     return 0

@@ -301,8 +301,10 @@ def _read_batch(after: int, last_sequence: int) -> list[tuple[int, int | None, s
 
 def _format_line(values: tuple[int, int | None, str, str], visible_ids: set[int]) -> str:
     key, sequence, text, text_hash = values
-    content = {"text": text} if text and key in visible_ids else {"text_hash": text_hash}
-    return ledger_verifier.encode_canonical({"sequence": sequence} | content) + "\n"
+    content = {"sequence": sequence, "text_hash": text_hash}
+    if text and key in visible_ids:
+        content["text"] = text  # the hash beside it names the entry whose text was changed
+    return ledger_verifier.encode_canonical(content) + "\n"
 
 
 def _get_subject_id(entry: LedgerEntry) -> int | None:

@@ -95,7 +95,7 @@ def test_offline_verifier_accepts_heads_of_before_a_change_of_keys(
         new_key = signing.get_public_key()
         write_ledger_file(file)
     assert ledger_verifier.main([str(file), "--public-key", new_key, "--head", str(path)]) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == [
+    assert capsys.readouterr().out.splitlines()[2:] == [
         f"It contains 1 kept head signed with the key {old_key}.",
         f"It contains 2 kept heads signed with the key {new_key}.",
     ]

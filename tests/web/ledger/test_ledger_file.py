@@ -46,6 +46,25 @@ def test_ledger_file_verifies_by_the_standard_library_alone(file: Path):
     assert "The chain holds up to entry" in done.stdout
 
 
+def test_verifier_says_how_many_entries_have_their_text(file: Path):
+    lines = file.read_text().splitlines()
+    entries = [json.loads(line) for line in lines[1:]]
+    count = sum("text" in entry for entry in entries)
+    hidden = f"{len(entries) - count} are hashes alone (hidden or purged)."
+    line = f"{count} of {len(entries)} entries have their text; {hidden}"
+    assert verify(file).stdout.splitlines()[1] == line
+    hashes = [{name: entry[name] for name in ("sequence", "text_hash")} for entry in entries]
+    file.write_text("\n".join([lines[0], *map(json.dumps, hashes)]) + "\n")
+    line = f"0 of {len(entries)} entries have their text; {len(entries)} are hashes alone"
+    assert verify(file).stdout.splitlines()[1] == f"{line} (hidden or purged)."
+
+
+def test_file_of_before_hashes_beside_texts_verifies(file: Path):
+    file.write_text("\n".join(drop_hashes(file.read_text().splitlines())) + "\n")
+    done = verify(file)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_ledger_file_hides_entries_of_other_workspaces(world: World, file: Path):
     own_file = download(world, "rival", file.parent)
     assert world.workspace.name not in own_file.read_text()
@@ -58,6 +77,37 @@ def test_ledger_file_hides_entries_of_other_workspaces(world: World, file: Path)
 
 def change_answer(lines: list[str]) -> list[str]:
     return [line.replace("answered", "declined") for line in lines]
+
+
+def find_answer(lines: list[str]) -> int:
+    """Return the sequence of the answer's entry."""
+    (line,) = [line for line in lines if "inquiry_answered" in line]
+    sequence: int = json.loads(line)["sequence"]
+    return sequence
+
+
+def drop_hashes(lines: list[str]) -> list[str]:
+    """Leave out hashes beside texts, which earlier files do not have."""
+    entries = [json.loads(line) for line in lines]
+    for entry in entries:
+        if "text" in entry:
+            del entry["text_hash"]
+    return [json.dumps(entry) for entry in entries]
+
+
+def change_answer_of_an_earlier_file(lines: list[str]) -> list[str]:
+    return change_answer(drop_hashes(lines))
+
+
+def swap_first(lines: list[str]) -> list[str]:
+    return [lines[0], lines[2], lines[1], *lines[3:]]
+
+
+def swap_texts(lines: list[str]) -> list[str]:
+    entries = [json.loads(line) for line in lines]
+    first, second = [entry for entry in entries if "text" in entry][:2]
+    first["text"], second["text"] = second["text"], first["text"]
+    return [json.dumps(entry) for entry in entries]
 
 
 def drop_last(lines: list[str]) -> list[str]:
@@ -98,7 +148,7 @@ def replace_all(lines: list[str]) -> list[str]:
         (append_forged, "entry 1000: it is behind the signed head: it was added"),
         (keep_head_alone, "entries 1 to"),
         (replace_all, "entry 1000: it is behind the signed head: it was added"),
-        (change_answer, "the chain up to here is not the one that was signed"),
+        (change_answer_of_an_earlier_file, "the chain up to here is not the one that was signed"),
         (drop_last, "is missing"),
         (swap_last, "it is in the wrong place"),
         (change_head, "head: the signature does not fit"),
@@ -110,6 +160,27 @@ def test_verifier_names_changes_of_a_ledger_file(file: Path, tamper: Any, proble
     done = verify(file, "--public-key", signing.get_public_key())
     assert (done.returncode, done.stderr) == (1, "")
     assert problem in done.stdout
+
+
+def test_verifier_names_the_entry_whose_text_was_changed(file: Path):
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join(change_answer(lines)) + "\n")
+    assert verify(file).stdout == f"entry {find_answer(lines)}: its text was changed\n"
+
+
+def test_verifier_names_both_entries_whose_texts_were_swapped(file: Path):
+    lines = file.read_text().splitlines()
+    first, second = [json.loads(line)["sequence"] for line in lines[1:] if '"text"' in line][:2]
+    file.write_text("\n".join(swap_texts(lines)) + "\n")
+    assert verify(file).stdout.splitlines() == [
+        f"entry {first}: its text was changed",
+        f"entry {second}: its text was changed",
+    ]
+
+
+def test_verifier_names_the_line_that_was_moved_alone(file: Path):
+    file.write_text("\n".join(swap_first(file.read_text().splitlines())) + "\n")
+    assert verify(file).stdout == "entry 1: it is in the wrong place, or there twice\n"
 
 
 @pytest.mark.parametrize("sequence", [None, "4", 4.0, True])
