@@ -29,7 +29,8 @@ _DIRECTORY_ENTRY_BYTES, _END_BYTES, _ZIP64_END_BYTES = 46, 22, 76
 _MAX_ZIP32_OFFSET = (1 << 31) - 1
 _DAMAGE_ERRORS = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
-    ValueError, RecursionError, KeyError, TypeError, AttributeError, StopIteration,
+    ValueError, RecursionError, LookupError, TypeError, AttributeError, StopIteration,
+    OverflowError,
 )  # fmt: skip
 
 

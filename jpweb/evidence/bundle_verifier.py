@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,6 +92,9 @@ def verify_files(bundle: Bundle, public_key: str | None) -> Report:
         decisions = Decisions(entries)
     with report_damage(MANIFEST):
         folders = [(str(row["folder"]), row) for row in manifest["conversations"]]
+    rows = [row for _, row in folders]
+    problems += _collect(MANIFEST, _check_rows(rows, decisions))
+    problems += _collect(ENTRIES, _check_places(rows, entries))
     for folder, row in folders:
         problems += _check_conversation(bundle, folder, row, decisions)
     counts = len(decisions.redacted), len(decisions.changed_in_jp)
@@ -156,6 +160,28 @@ def _read_origin(bundle: Bundle, name: str) -> Any:
         return None
 
 
+def _check_rows(rows: list[dict[str, Any]], decisions: Decisions) -> Iterator[Damage]:
+    """Find conversations that no ledger entry can be assigned to, or that are there twice."""
+    for key in ("id", "folder"):
+        counts = Counter(row[key] for row in rows)
+        for value in (value for value, count in counts.items() if count > 1):
+            yield Damage(MANIFEST, f"it has the conversation with the {key} {value} twice")
+    for row in rows:
+        if type(row["id"]) is not int or type(row["events"]) is not int:
+            yield Damage(MANIFEST, f"id and events of {row['folder']} are not whole numbers")
+        if "reviews" not in row and decisions.has_reviews(row["id"]):
+            yield Damage(MANIFEST, f"it does not say how many reviews {row['folder']} has")
+
+
+def _check_places(rows: list[dict[str, Any]], entries: list[dict[str, Any]]) -> Iterator[Damage]:
+    """Find ledger entries of other conversations: nothing would be compared with them."""
+    keys = {row["id"] for row in rows if type(row["id"]) is int}
+    for entry in entries:
+        if type(entry.get("conversation")) is not int or entry["conversation"] not in keys:
+            text = f"entry {entry['sequence']} is of no conversation of the manifest"
+            yield Damage(ENTRIES, text)
+
+
 def _collect(name: str, problems: Iterator[Damage]) -> Iterator[Damage]:
     """Yield problems; where the check itself fails, that is the last one."""
     try:
@@ -204,8 +230,7 @@ def _check_ledger(
 ) -> Iterator[Damage]:
     """Compare the entries with the signed head; their contents are appended to ``entries``."""
     statement = bundle.read_object(HEAD)
-    for problem in find_head_problems(statement, manifest["public_key"]):
-        yield Damage(HEAD, problem.text)
+    yield from _check_head(statement, manifest)
     size = statement["head"]["sequence"]
     leaves: dict[int, str] = {}
     last_sequence = 0
@@ -227,6 +252,16 @@ def _check_ledger(
     root = _compute_root(0, size, leaves, sorted(leaves), nodes)
     if root != statement["head"]["tree_hash"] or next(nodes, None) is not None:
         yield Damage(ENTRIES, "the entries do not lead to the signed head")
+
+
+def _check_head(statement: dict[str, Any], manifest: dict[str, Any]) -> Iterator[Damage]:
+    for problem in find_head_problems(statement, manifest["public_key"]):
+        yield Damage(HEAD, problem.text)
+    size = statement["head"]["sequence"]
+    if type(size) is not int:
+        yield Damage(HEAD, "its sequence is not a whole number")
+    if manifest["ledger"]["sequence"] != size:
+        yield Damage(MANIFEST, f"its ledger does not end with the signed head, entry {size}")
 
 
 def _compute_root(

@@ -44,6 +44,11 @@ class Decisions:
             elif "event_hash" in details:
                 self.hashes[place] = entry["sequence"], details["event_hash"]
 
+    def has_reviews(self, conversation_id: Any) -> bool:
+        """Tell whether the ledger has reviews of a conversation, imported ones too."""
+        imported = self.imports.get(conversation_id, {})
+        return bool(self.reviews.get(conversation_id) or imported.get("reviews"))
+
 
 def get_place(entry: dict[str, Any]) -> tuple[Any, str]:
     """Return the conversation and the event that an entry is about; without one, its sequence."""
@@ -135,9 +140,9 @@ def check_reviews(
         elif line["withheld"]:
             withheld_lines.append((number, line))
         else:
-            review = {name: line[name] for name in ("verdict", "note", "nonce")}
+            review_hash = hash_review(line["verdict"], line["note"], line["nonce"])
             expected_content = _describe(line) | {
-                "review_hash": hash_text(encode_canonical(review))
+                "review_hash": review_hash
             }
             yield from _take_entry(entries, number, expected_content)
     for withheld_number, line in withheld_lines:
@@ -151,6 +156,11 @@ def check_reviews(
         yield f"it has {number} reviews, not {conversation['reviews']}"
     for sequence in entries:
         yield f"the review of ledger entry {sequence} is missing"
+
+
+def hash_review(verdict: str, note: str, nonce: str) -> str:
+    """Return the SHA-256 that the ledger keeps of a review's verdict and note."""
+    return hash_text(encode_canonical({"verdict": verdict, "note": note, "nonce": nonce}))
 
 
 def _describe(line: dict[str, Any]) -> dict[str, Any]:
