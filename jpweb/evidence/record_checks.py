@@ -141,9 +141,7 @@ def check_reviews(
             withheld_lines.append((number, line))
         else:
             review_hash = hash_review(line["verdict"], line["note"], line["nonce"])
-            expected_content = _describe(line) | {
-                "review_hash": review_hash
-            }
+            expected_content = _describe(line) | {"review_hash": review_hash}
             yield from _take_entry(entries, number, expected_content)
     for withheld_number, line in withheld_lines:
         yield from _take_entry(entries, withheld_number, _describe(line))

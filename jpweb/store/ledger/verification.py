@@ -1,4 +1,4 @@
-"""Verification of the ledger in the database: its chain, its head, and the journal it speaks of."""
+"""Verification of the ledger in the database: its chain and head, and the journal and rows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from jpweb.evidence.ledger_verifier import Problem
 from jpweb.store.choices import Act
 from jpweb.store.ledger import entry_macs, retention, signing, tree
 from jpweb.store.ledger.entries import read_details
+from jpweb.store.ledger.row_checks.decision_rows import DecisionComparison
 from jpweb.store.ledger.sealing import get_head
 from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, LedgerHead, Redaction
 from jpweb.stream import anchor_ids
@@ -65,18 +66,20 @@ def find_problems(
     last_sequence = _read_last_sequence()
     head = get_head()
     checked_sequence = 0
-    tree_check = _TreeCheck(head)
+    tree_check, comparison = _TreeCheck(head), DecisionComparison()
     for entry in _read_chain(up_to=max(last_sequence, head.sequence)):
         if entry.sequence % _BATCH_ENTRIES == 0:
             progress(entry.sequence, head.sequence)
         problems = list(_find_entry_problems(entry))
         yield from problems
         tree_check.add_entry(entry, problems)
+        yield from comparison.add_entry(entry.sequence, entry.content)
         checked_sequence = entry.sequence
         for _ in hashes_by_sequence.pop(checked_sequence, set()) - {entry.chain_hash}:
             yield Problem(
                 checked_sequence, "the chain up to here is not the one of a head that was kept"
             )
+    yield from comparison.find_last_problems()
     head_problems = list(_find_head_problems(head, checked_sequence))
     yield from head_problems or tree_check.find_problems()
     for sequence in sorted(hashes_by_sequence):
@@ -118,6 +121,8 @@ class _Entry:
         self.previous_hash = (
             previous_entry.chain_hash if previous_entry else ledger_verifier.GENESIS_HASH
         )
+        #: The JSON object of its text, if that has the hash in the chain.
+        self.content: dict[str, Any] = {}
 
 
 class _TreeCheck:
@@ -181,6 +186,7 @@ def _find_entry_problems(entry: _Entry) -> Iterator[Problem]:
     if content is None:
         yield Problem(entry.sequence, ledger_verifier.NO_OBJECT)
         return
+    entry.content = content
     if _derive_columns(content) != _select_derived(entry.columns):
         yield Problem(entry.sequence, "the columns that pages filter by differ from its text")
     yield from _find_event_problems(entry, content)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from django.db import IntegrityError, transaction
 from django.db.models import OuterRef, Subquery
 
-from jpweb.evidence import ledger_verifier
+from jpweb.evidence import record_checks
 from jpweb.store import accounts, db_text, journal
 from jpweb.store.choices import Act, ReviewState, Role, Verdict
 from jpweb.store.database import clock
@@ -396,5 +396,4 @@ def _record_review(history: ReviewHistory, review: Review, person: Person) -> No
 
 def hash_review(review: Review) -> str:
     """Return the SHA-256 that the ledger keeps of a review's verdict and note."""
-    values = {"verdict": str(review.verdict), "note": review.note, "nonce": review.nonce}
-    return ledger_verifier.hash_text(ledger_verifier.encode_canonical(values))
+    return record_checks.hash_review(str(review.verdict), review.note, review.nonce)

@@ -1,0 +1,1 @@
+"""Rows that pages show of decisions, compared with the entries of the ledger."""
