@@ -53,7 +53,8 @@ class Report(NamedTuple):
     """The findings in a bundle; ``redacted`` counts events that were redacted after the fact.
 
     ``changed_in_jp`` counts those of them that jp's file no longer has, ``same_heads`` the kept
-    heads of the bundle's last entry, ``other_heads`` those of other entries.
+    heads of the bundle's last entry, ``other_heads`` those of other entries. ``unlisted_reviews``
+    counts the reviews of the ledger that a bundle of an earlier jpweb does not hold.
     """
 
     problems: list[Damage]
@@ -63,6 +64,7 @@ class Report(NamedTuple):
     head: dict[str, Any] = {}  # noqa: RUF012  nothing changes it
     same_heads: int = 0
     other_heads: int = 0
+    unlisted_reviews: int = 0
 
 
 # Checks -----------------------------------------------------------------------------------------
@@ -93,12 +95,13 @@ def verify_files(bundle: Bundle, public_key: str | None) -> Report:
     with report_damage(MANIFEST):
         folders = [(str(row["folder"]), row) for row in manifest["conversations"]]
     rows = [row for _, row in folders]
-    problems += _collect(MANIFEST, _check_rows(rows, decisions))
+    problems += _collect(MANIFEST, _check_rows(bundle, rows, decisions))
     problems += _collect(ENTRIES, _check_places(rows, entries))
     for folder, row in folders:
         problems += _check_conversation(bundle, folder, row, decisions)
     counts = len(decisions.redacted), len(decisions.changed_in_jp)
-    return Report(problems, manifest, *counts, _read_head(bundle))
+    report = Report(problems, manifest, *counts, _read_head(bundle))
+    return report._replace(unlisted_reviews=decisions.unlisted_reviews)
 
 
 def compare_heads(report: Report, path: Path) -> Report:
@@ -160,7 +163,9 @@ def _read_origin(bundle: Bundle, name: str) -> Any:
         return None
 
 
-def _check_rows(rows: list[dict[str, Any]], decisions: Decisions) -> Iterator[Damage]:
+def _check_rows(
+    bundle: Bundle, rows: list[dict[str, Any]], decisions: Decisions
+) -> Iterator[Damage]:
     """Find conversations that no ledger entry can be assigned to, or that are there twice."""
     for key in ("id", "folder"):
         counts = Counter(row[key] for row in rows)
@@ -169,8 +174,11 @@ def _check_rows(rows: list[dict[str, Any]], decisions: Decisions) -> Iterator[Da
     for row in rows:
         if type(row["id"]) is not int or type(row["events"]) is not int:
             yield Damage(MANIFEST, f"id and events of {row['folder']} are not whole numbers")
-        if "reviews" not in row and decisions.has_reviews(row["id"]):
-            yield Damage(MANIFEST, f"it does not say how many reviews {row['folder']} has")
+        if "reviews" not in row and (count := decisions.count_reviews(row["id"])):
+            decisions.unlisted_reviews += count
+            # An earlier jpweb, which listed no reviews, wrote none of these files either.
+            if {f"{row['folder']}/{name}" for name in (REVIEWS, REDACTIONS)} & set(bundle.names):
+                yield Damage(MANIFEST, f"it does not say how many reviews {row['folder']} has")
 
 
 def _check_places(rows: list[dict[str, Any]], entries: list[dict[str, Any]]) -> Iterator[Damage]:
@@ -300,6 +308,11 @@ def describe_bundle(report: Report) -> list[str]:
         f"tree hash {report.head['tree_hash']}.",
         *_describe_kept_heads(report),
     ]
+    if report.unlisted_reviews:
+        lines.append(
+            f"Reviews of the ledger that it does not hold, as of an earlier jpweb: "
+            f"{report.unlisted_reviews}."
+        )
     if report.redacted:
         verb = "event was" if report.redacted == 1 else "events were"
         lines.append(f"{report.redacted} {verb} redacted after the fact.")

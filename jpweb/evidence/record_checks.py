@@ -28,6 +28,8 @@ class Decisions:
         self.changed_in_jp: set[tuple[Any, str]] = set()
         self.reviews: dict[Any, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
         self.imports: dict[Any, dict[str, Any]] = {}
+        #: Reviews of conversations whose row of the manifest counts none.
+        self.unlisted_reviews = 0
         for entry in entries:
             details, key, act = (
                 entry.get("details", {}),
@@ -44,10 +46,10 @@ class Decisions:
             elif "event_hash" in details:
                 self.hashes[place] = entry["sequence"], details["event_hash"]
 
-    def has_reviews(self, conversation_id: Any) -> bool:
-        """Tell whether the ledger has reviews of a conversation, imported ones too."""
-        imported = self.imports.get(conversation_id, {})
-        return bool(self.reviews.get(conversation_id) or imported.get("reviews"))
+    def count_reviews(self, conversation_id: Any) -> int:
+        """Return how many reviews of a conversation the ledger has, imported ones too."""
+        imported_count: int = self.imports.get(conversation_id, {}).get("reviews", 0)
+        return len(self.reviews.get(conversation_id, ())) + imported_count
 
 
 def get_place(entry: dict[str, Any]) -> tuple[Any, str]:
