@@ -15,7 +15,7 @@ from jpweb.store.ledger import listing, signing
 from jpweb.store.ledger.sealing import get_head, seal_entries
 from jpweb.store.models import Run
 from jpweb.store.redaction import application
-from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.redaction.plans import RedactionRequest
 from tests import bundles
 from tests.bundles import sign_again
 from tests.evidence.mutations import mutate_text

@@ -43,7 +43,7 @@ def _mark_part(match: re.Match[str]) -> str:
 
     A reader may take quotation marks for those around a cell.
     """
-    is_risky = _begins_formula(match[1].lstrip('"'))
+    is_risky = _is_formula(match[1].lstrip('"'))
     return f"{match[0][0]}'{match[1]}" if is_risky else match[0]
 
 

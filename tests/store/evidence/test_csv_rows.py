@@ -50,4 +50,4 @@ def test_no_reader_finds_a_formula_at_whichever_separator(texts: list[str]):
     data = csv_rows.write_rows([texts, ["1", *texts]])
     for delimiter in (",", ";", "\t"):
         cells = read_cells(data, delimiter)
-        assert not [cell for cell in cells if csv_rows._begins_formula(cell)]
+        assert not [cell for cell in cells if csv_rows._is_formula(cell)]

@@ -27,7 +27,7 @@ from jpweb.store.models import (
     Run,
 )
 from jpweb.store.redaction import application
-from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.redaction.plans import RedactionRequest
 from jpweb.store.reviews import subjects
 from tests import bundles
 from tests.store import making
