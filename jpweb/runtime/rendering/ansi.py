@@ -17,10 +17,15 @@ _TERMINAL_CODE = re.compile(r"\x1b[\[\]P(]|[^\r\n]\r(?!\n)")
 #: Control strings (OSC, DCS, SOS, PM, APC), such as titles, links and clipboard writes. The text
 #: of a link is outside them and stays.
 _TERMINAL_STRINGS = re.compile(r"\x1b[\]PX^_](?:[^\x07\x1b\n]*(?:\x07|\x1b\\))?")
-#: Sequences other than SGR, such as cursor movement, and CSI sequences of over 64 parameter bytes.
+#: Sequences other than SGR: cursor movement, CSI sequences of over 64 parameter bytes, character
+#: sets, and those of two characters.
 _OTHER_SEQUENCES = re.compile(
-    r"\x1b\[[0-?]{0,64}[ -/]*[@-ln-~]|\x1b\[[0-?]{65,}[ -/]*[@-~]?|\x1b[(-+]."
+    r"\x1b\[[0-?]{0,64}[ -/]*[@-ln-~]|\x1b\[[0-?]{65,}[ -/]*[@-~]?|\x1b[(-+].|\x1b[0-Z\\]"
 )
+#: ESC that begins no SGR. Removed sequences may leave ``ESC ]`` behind, for each of which rich
+#: scans to the end of the line: 17.7 s for 210 kB.
+_STRAY_ESCAPE = re.compile(r"\x1b(?!\[[0-?]{0,64}[ -/]*m)")
+_ESCAPE_PICTURE = "\u241b"
 #: SGR, and the codes that programs send with it and that hide no text: erase to the end of the
 #: line, select ASCII.
 _COLOR_CODES = re.compile(r"\x1b(?:\[[0-9;:]{0,64}m|\[0?K|\(B)")
@@ -46,8 +51,12 @@ def has_only_colors(text: str) -> bool:
 
 
 def strip_codes(text: str) -> str:
-    """Return the text with SGR codes only; of a line rewritten by CR the last version."""
+    """Return the text with SGR codes only; of a line rewritten by CR the last version.
+
+    An escape character that begins none is replaced by its picture.
+    """
     text = _OTHER_SEQUENCES.sub("", _TERMINAL_STRINGS.sub("", text.replace("\r\n", "\n")))
+    text = _STRAY_ESCAPE.sub(_ESCAPE_PICTURE, text)
     if "\r" not in text:
         return text
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))

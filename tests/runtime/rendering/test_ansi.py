@@ -27,6 +27,8 @@ SEQUENCES += [
     "<b>",
     "\x9b31m",
     "\x1b[m",
+    *"\x1b]X",
+    "\x1b[K",
 ]
 OUTPUT = st.lists(st.sampled_from(SEQUENCES), max_size=40).map("".join)
 
@@ -62,6 +64,9 @@ def test_render_terminal_turns_colors_and_emphasis_into_classes(
         ("\x1bc\x9b31m", "␛c⟨U+009B⟩31m"),
         ("\x1b[" + "9" * 5000 + "mx", "x"),
         ("<script>\x1b[1m&amp;", "<script>&amp;"),
+        ("\x1b\x1b\x1b[KX]hidden\x1b\\", "␛␛X]hidden"),
+        ("\x1b7a\x1b=b\x1bMc\x1b#8", "abc␛#8"),
+        ("\x1b[>4;2ma\x1b[31 mb\x1b[3", "ab␛[3"),
     ],
 )
 def test_render_terminal_ignores_other_control_sequences(text: str, expected: str):
@@ -74,6 +79,12 @@ def test_render_terminal_keeps_all_text(text: str):
     assert "\x1b" not in rendered_text
     assert rendered_text.count("b ") == reveal_invisible(ansi.strip_codes(text)).count("b ")
     assert rendered_text.count("<b>") == ansi.strip_codes(text).count("<b>")
+
+
+@given(OUTPUT)
+def test_strip_codes_of_its_own_result_changes_nothing(text: str):
+    stripped_text = ansi.strip_codes(text)
+    assert ansi.strip_codes(stripped_text) == stripped_text
 
 
 @given(

@@ -30,6 +30,10 @@ TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\x00\x1b")
 SECONDS = 20
 #: Characters that one request sends of a payload, at the very most.
 LARGEST = 1_000_000
+#: Removing the inner sequence leaves an introducer of another; quadratic, 4 times the text takes
+#: 16 times as long.
+NESTED_CODES = ("\x1b\x1b\x1b[KX]", "\x1b\x1b\x1b]\\]", "\x1b\x1b[K]", "\x1b\x1bX]", "\x1b]")
+PROBE_CHARS = 12_000
 
 
 def list_payloads(document: hostile.Document) -> list[payloads.Payload]:
@@ -66,6 +70,22 @@ def test_a_hostile_document_is_inert_and_its_size_bounded(document: hostile.Docu
                 assert scheme in ("http", "https", "mailto") or tag["href"][0] == "#"
         assert len(payload.render_excerpt().html) < 10 * payloads.MAX_PROSE_CHARS + 4_000
     assert time.thread_time() - start < SECONDS
+
+
+@pytest.mark.parametrize("unit", NESTED_CODES, ids=ascii)
+def test_terminal_codes_within_others_take_time_in_proportion(unit: str):
+    unit_count = PROBE_CHARS // len(unit)
+    assert measure_terminal(4 * unit_count * unit) < 10 * measure_terminal(unit_count * unit)
+
+
+def measure_terminal(text: str) -> float:
+    """Return the least of three processor times of a result whose output has this text."""
+    seconds = []
+    for _ in range(3):
+        start = time.thread_time()
+        assert payloads.make_result_payload("\x1b[K" + text).render_part(1)
+        seconds.append(time.thread_time() - start)
+    return min(seconds)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
