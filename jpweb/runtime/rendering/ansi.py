@@ -83,6 +83,9 @@ def _iter_pieces(text: str) -> Iterator[tuple[str, str]]:
         if separator:
             yield "", separator
         separator = "\n"
+        if "\x1b" not in line:  # rich takes 5 µs for a line without codes, too
+            yield (_find_css_classes(decoder.style) if line and decoder.style else ""), line
+            continue
         decoded_line = decoder.decode_line(line)
         position = 0
         for span in decoded_line.spans:

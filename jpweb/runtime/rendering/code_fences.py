@@ -80,23 +80,26 @@ def highlight_fences(
 def _render_blocks(text: str, max_chars: int) -> Iterator[str]:
     open_fence: Fence | None = None
     block_lines: list[str] = []
+    deadline = syntax_highlighting.make_deadline()
     for line in text.split("\n"):
         fence_after = find_next_fence(line, open_fence)
         if fence_after == open_fence:
             block_lines.append(line)
             continue
         if block_lines:
-            yield _render_block(block_lines, open_fence, max_chars)
+            yield _render_block(block_lines, open_fence, max_chars, deadline)
         block_lines, open_fence = [], fence_after
         yield f'<span class="c">{escape(line)}</span>'
     if block_lines:
-        yield _render_block(block_lines, open_fence, max_chars)
+        yield _render_block(block_lines, open_fence, max_chars, deadline)
 
 
-def _render_block(lines: list[str], open_fence: Fence | None, max_chars: int) -> str:
+def _render_block(
+    lines: list[str], open_fence: Fence | None, max_chars: int, deadline: float
+) -> str:
     text = "\n".join(lines)
     return str(
-        syntax_highlighting.highlight_code(text, open_fence.language, max_chars)
+        syntax_highlighting.highlight_code(text, open_fence.language, max_chars, deadline=deadline)
         if open_fence
         else escape(text)
     )

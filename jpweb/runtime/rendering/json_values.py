@@ -124,7 +124,7 @@ def render_fields(values: Mapping[str, Any], max_chars: int, *, colors: bool) ->
     highlight_name = language_name if colors else ""
     is_simplified = bool(language_name) and not colors
     field_list: list[str] = []
-    remaining_chars = max_chars
+    remaining_chars, deadline = max_chars, syntax_highlighting.make_deadline()
     for name, value in values.items():
         if remaining_chars <= 0 or (not colors and len(field_list) == MAX_EXCERPT_FIELDS):
             return RenderedFields(_render_list(field_list), is_cut=True)
@@ -132,7 +132,7 @@ def render_fields(values: Mapping[str, Any], max_chars: int, *, colors: bool) ->
         excerpt = full_text[:remaining_chars]
         name_excerpt = name[:remaining_chars]
         remaining_chars -= len(name_excerpt) + len(excerpt)
-        field_list.append(_render_field(name_excerpt, excerpt, value, highlight_name))
+        field_list.append(_render_field(name_excerpt, excerpt, value, highlight_name, deadline))
         if len(excerpt) < len(full_text) or len(name_excerpt) < len(name):
             return RenderedFields(_render_list(field_list), is_cut=True)
     return RenderedFields(
@@ -146,7 +146,7 @@ def _render_list(field_list: list[str]) -> SafeString:
     return format_html('<dl class="fields">{}</dl>', SafeString("".join(field_list)))
 
 
-def _render_field(name: str, excerpt: str, value: Any, language_name: str) -> str:
+def _render_field(name: str, excerpt: str, value: Any, language_name: str, deadline: float) -> str:
     """Return one field: on one line where it fits, else as a block of text."""
     is_text = isinstance(value, str)
     visible_text = reveal_invisible(excerpt)
@@ -162,7 +162,9 @@ def _render_field(name: str, excerpt: str, value: Any, language_name: str) -> st
             reveal_invisible(name),
             SafeString(inner_html),
         )
-    inner_html = _render_text(excerpt, language_name) if is_text else highlight_json(visible_text)
+    inner_html = (
+        _render_text(excerpt, language_name, deadline) if is_text else highlight_json(visible_text)
+    )
     return format_html(
         '<div class="long"><dt>{}</dt><dd><pre class="text code" tabindex="0">{}</pre></dd></div>',
         reveal_invisible(name),
@@ -170,12 +172,14 @@ def _render_field(name: str, excerpt: str, value: Any, language_name: str) -> st
     )
 
 
-def _render_text(excerpt: str, language_name: str) -> SafeString:
+def _render_text(excerpt: str, language_name: str, deadline: float) -> SafeString:
     if ansi.is_terminal_output(excerpt) and ansi.has_only_colors(excerpt):
         return ansi.render_terminal(excerpt)
     visible_text = reveal_invisible(excerpt)
     return syntax_highlighting.highlight_code(
-        visible_text, "diff" if diff.is_diff(visible_text) else language_name
+        visible_text,
+        "diff" if diff.is_diff(visible_text) else language_name,
+        deadline=deadline,
     )
 
 

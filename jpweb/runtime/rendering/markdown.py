@@ -118,12 +118,14 @@ def _is_deep(raw_html: str, text: str) -> bool:
 
 def _highlight_blocks(safe_html: str, max_chars: int) -> Iterator[str]:
     """Yield the HTML with code blocks highlighted; their text is unescaped and escaped again."""
-    position = 0
+    position, deadline = 0, syntax_highlighting.make_deadline()
     while (start := safe_html.find(_CODE_START, position)) >= 0:
         end = safe_html.index(_CODE_END, start)
         name, _, text = safe_html[start + len(_CODE_START) : end].partition('">')
         yield safe_html[position:start]
         yield f'<pre tabindex="0"><code class="code language-{name}">'
-        yield syntax_highlighting.highlight_code(unescape(text), unescape(name), max_chars)
+        yield syntax_highlighting.highlight_code(
+            unescape(text), unescape(name), max_chars, deadline=deadline
+        )
         position = end
     yield safe_html[position:]
