@@ -1,11 +1,11 @@
-"""Client of MCP servers; only this module imports the official SDK, which takes nearly 1 s."""
+"""Client of MCP servers. It and what only it imports use the official SDK, which takes 1 s."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TextIO
@@ -13,7 +13,6 @@ from typing import Any, TextIO
 import httpx2
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -38,6 +37,7 @@ from jpweb.agent.certificates import load_certificates
 from jpweb.agent.config import McpServer
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.tool_outcome import Failed, Success
+from jpweb.agent.tools.mcp import command_transport, message_limit
 from jpweb.agent.tools.mcp.elicitation import Elicitation
 from jpweb.agent.tools.mcp.error_text import find_first_error
 from jpweb.agent.tools.mcp.overlay import ListedTool
@@ -48,9 +48,7 @@ _ELICITATION_SINCE = "2025-06-18"
 _MAX_INPUT_ROUNDS = 100
 #: Seconds to connect; reading has no limit, because an answer may wait for a person.
 _HTTP_TIMEOUT = httpx2.Timeout(30.0, read=None)
-#: Limit of one message over HTTP: the longest result takes 48 MiB where JSON escapes all of it.
-_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-#: Sets the umask and executes the server: ``stdio_client`` has no parameter for it.
+#: Sets the umask and executes the server, also a script without ``#!``, as JP does.
 _SHELL, _WITH_UMASK = "/bin/sh", 'umask "$0" && exec "$@"'
 _HEADER_NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?|")
@@ -84,6 +82,7 @@ class McpSession:
         self._lost_event = asyncio.Event()
         self._call_lock = asyncio.Lock()
         self._current_elicitation: Elicitation | None = None
+        self._loss_text = ""
 
     @property
     def is_connected(self) -> bool:
@@ -93,6 +92,20 @@ class McpSession:
     async def wait_lost(self) -> None:
         """Wait until a server that no longer knows the session has said so."""
         await self._lost_event.wait()
+
+    def note_limit(self) -> None:
+        """Remember that the connection ends because of a message over the limit."""
+        self._loss_text = message_limit.describe_limit()
+
+    @contextmanager
+    def name_loss(self) -> Iterator[None]:
+        """Raise ToolUnavailable in place of the SDK's error where the loss has a known cause."""
+        try:
+            yield
+        except (MCPError, ExceptionGroup) as error:
+            if self._loss_text:
+                raise ToolUnavailable(self._loss_text) from error
+            raise
 
     @property
     def _connected_client(self) -> Client:
@@ -119,16 +132,25 @@ class McpSession:
                 self._client = None
 
     async def list_tools(self) -> dict[str, ListedTool]:
-        """Return the server's tools by name."""
+        """Return the server's tools by name. Raises ToolUnavailable beyond the limits."""
         tools: dict[str, ListedTool] = {}
         cursor: str | None = None
-        while True:
+        size = 0
+        for _ in range(message_limit.MAX_TOOL_PAGES):
             page = await self._connected_client.list_tools(cursor=cursor)
+            size += len(page.model_dump_json())
             for tool in page.tools:
                 tools[tool.name] = ListedTool(tool.name, tool.description or "", tool.input_schema)
+            if len(tools) > message_limit.MAX_TOOLS:
+                raise ToolUnavailable(f"it lists more than {message_limit.MAX_TOOLS:,} tools")
+            if size > message_limit.MAX_MESSAGE_BYTES:
+                raise ToolUnavailable(message_limit.describe_limit())
             cursor = page.next_cursor
             if cursor is None:
                 return tools
+        raise ToolUnavailable(
+            f"it lists its tools on more than {message_limit.MAX_TOOL_PAGES} pages"
+        )
 
     @asynccontextmanager
     async def hold_call_slot(self, elicitation: Elicitation) -> AsyncIterator[None]:
@@ -162,7 +184,8 @@ class McpSession:
         result = None
         while result is None:
             try:
-                result = await self._connected_client.call_tool(tool, dict(arguments))
+                with self.name_loss():
+                    result = await self._connected_client.call_tool(tool, dict(arguments))
             except MCPError as error:
                 if (error.code, error.message) == _LOST_SESSION:
                     self._client = None
@@ -199,14 +222,13 @@ async def connect_stdio(
     Its files get the modes that its user's umask gives, not this process's closed one.
     """
     umask = f"{data_folder.USER_UMASK:04o}"
-    parameters = StdioServerParameters(
-        command=_SHELL,
-        args=["-c", _WITH_UMASK, umask, program, *server.arguments],
-        env=dict(variables),
-        cwd=folder,
+    command = (_SHELL, "-c", _WITH_UMASK, umask, program, *server.arguments)
+    transport = command_transport.run_command(
+        command, variables, folder, errors, session.note_limit
     )
-    async with session.connect_over(stdio_client(parameters, errlog=errors)):
-        yield
+    with session.name_loss():
+        async with session.connect_over(transport):
+            yield
 
 
 @asynccontextmanager
@@ -216,10 +238,15 @@ async def connect_http(
     """Connect to a server that runs elsewhere. Raises ToolUnavailable for invalid headers."""
     async with (
         httpx2.AsyncClient(
-            headers=_clean_headers(headers), timeout=_HTTP_TIMEOUT, verify=load_certificates()
+            headers=_clean_headers(headers) | message_limit.UNCODED_HEADERS,
+            timeout=_HTTP_TIMEOUT,
+            verify=load_certificates(),
+            event_hooks={"response": [message_limit.limit_response]},
         ) as client,
         session.connect_over(
-            streamable_http_client(url, http_client=client, max_sse_event_size=_MAX_MESSAGE_BYTES)
+            streamable_http_client(
+                url, http_client=client, max_sse_event_size=message_limit.MAX_MESSAGE_BYTES
+            )
         ),
     ):
         yield
@@ -230,6 +257,8 @@ def describe_error(error: BaseException) -> str:
     match find_first_error(error):
         case ToolUnavailable() as unavailability:
             return str(unavailability)
+        case failure if message_limit.is_too_long(failure):
+            return message_limit.describe_limit()
         case MCPError(code=code) if code == CONNECTION_CLOSED:
             return "it ended, or the connection to it was lost"
         case OSError(strerror=str(reason)):

@@ -1,6 +1,7 @@
 """The tools of ``server.py`` that ask nothing, without the SDK, whose import takes a second.
 
-``python light.py stdio`` answers the protocol of 2025-11-25; ``silent`` reads and says nothing.
+``python light.py stdio`` answers the protocol of 2025-11-25; ``silent`` reads and says nothing,
+``flood`` writes a line without end, ``pages`` lists tools on pages without end.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ NUMBER = {"type": "integer"}
 ADDENDS = {"type": "object", "properties": {"a": NUMBER, "b": NUMBER | {"default": 2}}}
 TOOLS = {"add": ADDENDS} | {
     name: {"type": "object"}
-    for name in ("parts", "fail", "much", "settings", "wait", "end", "umask")
+    for name in ("parts", "fail", "much", "settings", "wait", "end", "flood", "umask")
 }
 
 
@@ -46,10 +47,17 @@ def content(name: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
             return [text(arguments["why"])]
 
 
+def flood() -> None:
+    while True:
+        sys.stdout.write("x" * 65_536)
+
+
 class StdioServer:
     """Answers messages; ``wait`` is the one call that it leaves open, until it is cancelled."""
 
     waiting = Path()
+    pages = 0
+    has_pages = False
 
     def handle(self, message: dict[str, Any]) -> None:
         number, params = message.get("id"), message.get("params") or {}
@@ -63,7 +71,7 @@ class StdioServer:
                 send(id=number, result=result)
             case "tools/list":
                 listed = [{"name": name, "inputSchema": TOOLS[name]} for name in TOOLS]
-                send(id=number, result={"tools": listed})
+                send(id=number, result={"tools": listed} | self.turn_page())
             case "tools/call":
                 self.call(number, params["name"], params.get("arguments") or {})
             case "notifications/cancelled":
@@ -72,9 +80,15 @@ class StdioServer:
                 if number is not None:
                     send(id=number, error={"code": -32601, "message": "no such method"})
 
+    def turn_page(self) -> dict[str, str]:
+        self.pages += 1
+        return {"nextCursor": str(self.pages)} if self.has_pages else {}
+
     def call(self, number: Any, name: str, arguments: dict[str, Any]) -> None:
         if name == "end":
             os._exit(3)
+        if name == "flood":
+            flood()
         if name == "wait":
             self.waiting = Path(arguments["folder"])
             (self.waiting / "waiting").touch()
@@ -85,11 +99,14 @@ class StdioServer:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["stdio"]:
+        case ["stdio" | "pages" as mode]:
             server = StdioServer()
+            server.has_pages = mode == "pages"
             for line in sys.stdin:
                 server.handle(json.loads(line))
         case ["silent"]:
             sys.stdin.read()
+        case ["flood"]:
+            flood()
         case _:
             sys.exit("it is broken")

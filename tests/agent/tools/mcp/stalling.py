@@ -28,13 +28,14 @@ class StallingServer:
     """Leaves the requests of the ``stalled`` methods without an answer, their connections open.
 
     It hangs up on the next request of each method of ``dropped``. ``has_restarted``: it no longer
-    knows the session.
+    knows the session. ``headers`` are added to its replies.
     """
 
     stalled: set[str]
     url: str = ""
     dropped: set[str] = field(default_factory=set)
     has_restarted: bool = False
+    headers: str = ""
     methods: list[str] = field(default_factory=list)
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -51,7 +52,8 @@ class StallingServer:
             writer.write(_format_response("404 Not Found"))
         else:
             self.has_restarted = False
-            writer.write(_make_response(message))
+            end = b"\r\n\r\n"
+            writer.write(_make_response(message).replace(end, self.headers.encode() + end, 1))
         writer.close()
 
 
@@ -74,6 +76,8 @@ def _make_response(message: dict[str, Any]) -> bytes:
         reply["result"] = _RESULTS[message["method"]]
     elif size := message.get("params", {}).get("arguments", {}).get("size"):
         reply["result"] = {"content": [{"type": "text", "text": "x" * size}]}
+        if message["params"]["arguments"].get("as_json"):
+            return _format_response("200 OK", json.dumps(reply))
         return _format_response("200 OK", f"data: {json.dumps(reply)}\n\n", "text/event-stream")
     else:
         reply["error"] = {"code": -32601, "message": "no such method"}

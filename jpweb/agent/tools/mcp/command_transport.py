@@ -1,0 +1,161 @@
+"""Transport to an MCP server that is a command: a message is a line of its standard output.
+
+The SDK's ``stdio_client`` has no limit for a line, and takes quadratic time for a long one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TextIO, cast
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.os.posix.utilities import terminate_posix_process_tree
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from jpweb.agent.tools.mcp import message_limit
+from jpweb.agent.tools.mcp.message_limit import MessageTooLong
+
+_READ_BYTES = 65_536
+#: Seconds for messages that are being written, and for the server's end: after its input is closed,
+#: after SIGTERM, and after SIGKILL.
+_FLUSH_SECONDS, _EXIT_SECONDS = 0.5, 2.0
+_EXIT_POLL_SECONDS = 0.01
+logger = logging.getLogger(__name__)
+
+ReceivedMessage = SessionMessage | Exception
+Streams = tuple[MemoryObjectReceiveStream[ReceivedMessage], MemoryObjectSendStream[SessionMessage]]
+
+
+@asynccontextmanager
+async def run_command(
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    folder: Path,
+    errors: TextIO,
+    note_limit: Callable[[], None],
+) -> AsyncIterator[Streams]:
+    """Run a server in a process group of its own, for the block; yield its messages.
+
+    A line over the limit ends it: ``note_limit`` is called, then the messages end.
+    """
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_exec(
+        lambda: SubprocessStreamProtocol(limit=_READ_BYTES, loop=loop),
+        *command,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=errors,
+        env=get_default_environment() | dict(variables),
+        cwd=folder,
+        start_new_session=True,
+    )
+    server = _Server(Process(transport, protocol, loop), note_limit)
+    async with anyio.create_task_group() as group:
+        group.start_soon(server.read_messages)
+        group.start_soon(server.write_messages)
+        try:
+            yield server.received, server.to_send
+        finally:
+            with anyio.CancelScope(shield=True):
+                await server.end()
+                transport.close()  # closes the pipes, also those that a child holds open
+            group.cancel_scope.cancel()
+
+
+class _Server:
+    """The process, and the streams between its pipes and the SDK's session."""
+
+    def __init__(self, process: Process, note_limit: Callable[[], None]) -> None:
+        self._process = process
+        # Both are pipes, by the arguments that started the process.
+        self._stdin = cast("asyncio.StreamWriter", process.stdin)
+        self._stdout = cast("asyncio.StreamReader", process.stdout)
+        self._note_limit = note_limit
+        self._writer_done = anyio.Event()
+        self._delivery, self.received = anyio.create_memory_object_stream[ReceivedMessage](0)
+        self.to_send, self._outbox = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def read_messages(self) -> None:
+        """Deliver the messages until the session or the server ends, then discard the rest."""
+        async with self._delivery:
+            try:
+                async for line in _read_lines(self._stdout):
+                    await self._delivery.send(_parse_message(line))
+            except MessageTooLong:
+                self._note_limit()
+                self._delivery.close()
+                await self._terminate()
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
+                pass  # the session has ended, or the pipe
+        # A server that is blocked by a full pipe could not end by itself.
+        with suppress(ConnectionError):
+            while await self._stdout.read(_READ_BYTES):
+                pass
+
+    async def write_messages(self) -> None:
+        """Write the session's messages, each as a line, until either side ends."""
+        try:
+            async with self._outbox:
+                async for outgoing in self._outbox:
+                    text = outgoing.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    self._stdin.write(f"{text}\n".encode())
+                    await self._stdin.drain()
+        except OSError:
+            # The server may live on: without an end of the messages, a call would wait for ever.
+            await self._delivery.aclose()
+        finally:
+            self._writer_done.set()
+
+    async def end(self) -> None:
+        """Close the server's input; end its process group where it does not end by itself."""
+        self.received.close()
+        self.to_send.close()
+        with anyio.move_on_after(_FLUSH_SECONDS):
+            await self._writer_done.wait()
+        self._stdin.close()
+        if not await self._wait_exit():
+            await self._terminate()
+            await self._wait_exit()
+
+    async def _terminate(self) -> None:
+        await terminate_posix_process_tree(self._process, _EXIT_SECONDS)  # type: ignore[arg-type]  # it takes anyio's wrapper, and reads pid and returncode
+
+    async def _wait_exit(self) -> bool:
+        """Return whether the process has ended in time.
+
+        ``Process.wait`` also waits for the pipes, which a child of the server may hold open.
+        """
+        with anyio.move_on_after(_EXIT_SECONDS):
+            while self._process.returncode is None:  # noqa: ASYNC110  asyncio has no such event
+                await anyio.sleep(_EXIT_POLL_SECONDS)
+        return self._process.returncode is not None
+
+
+async def _read_lines(stdout: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Yield the lines; one without an end is none. Raises MessageTooLong."""
+    buffer = bytearray()
+    while chunk := await stdout.read(_READ_BYTES):
+        for number, piece in enumerate(chunk.split(b"\n")):
+            if number > 0:
+                yield bytes(buffer)
+                buffer.clear()
+            buffer += piece
+            if len(buffer) > message_limit.MAX_MESSAGE_BYTES:
+                raise MessageTooLong
+
+
+def _parse_message(line: bytes) -> ReceivedMessage:
+    """Return the message of a line; an error is for the session."""
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        logger.debug("A line is no message: %s", type(error).__name__)
+        return error
