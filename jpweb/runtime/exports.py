@@ -15,6 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from jpweb.runtime import rendering
+from jpweb.runtime.rendering import long_texts
 from jpweb.store import approvals, exports
 from jpweb.store.annotations import thread_listing
 from jpweb.store.annotations.thread_listing import ShownThread
@@ -25,6 +26,7 @@ from jpweb.store.transcript import call_decisions
 from jpweb.store.transcript.call_decisions import CallDecision
 from jpweb.store.transcript.item_batches import ItemBatch, read_items
 from jpweb.stream.markdown import outcome_texts
+from jpweb.stream.markdown.escaping import Block
 from jpweb.stream.markdown.export import (
     BLOCK_SEPARATOR,
     ApprovalDecision,
@@ -39,10 +41,10 @@ if TYPE_CHECKING:
 
 #: Marks the body in the template of the standalone page; escaped text cannot contain it.
 _BODY_PLACEHOLDER = SafeString("<!--body-->")
-#: Markdown blocks that are rendered together.
-Group = list[str]
-#: Characters after which a piece takes no further group: comments have no bound of their own.
-MAX_PIECE_CHARS = 1_000_000
+#: Markdown blocks of one item or comment: what is in them reaches into no other group.
+Group = list[Block]
+#: Characters after which a piece takes no further text. As many take 10 ms, of hostile text 40.
+MAX_PIECE_CHARS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +74,9 @@ def make_markdown(
     has_comments: bool = False,
 ) -> Iterator[ExportChunk]:
     """Yield the Markdown of a conversation; ``origin`` is Markdown below its title."""
-    separator = ""
     options = MarkdownOptions(_get_title(conversation), origin, reasoning=reasoning)
-    for groups, done_count in _read_blocks(conversation, options, has_comments=has_comments):
-        blocks = [block for group in groups for block in group]
-        text = (separator if blocks else "") + BLOCK_SEPARATOR.join(blocks)
-        separator = BLOCK_SEPARATOR  # none before the first piece, which has the title
+    batches = _read_batches(conversation, options, has_comments=has_comments)
+    for text, done_count in _write_pieces(conversation, batches, _make_markdown_writer()):
         end = "\n" if done_count >= conversation.entry_count else ""
         yield ExportChunk(f"{text}{end}".encode(), done_count, conversation.entry_count)
 
@@ -89,7 +88,7 @@ def make_html(
 
     ``origin`` is Markdown below its title.
     Each item and each comment is rendered separately, so links and footnotes of one text cannot
-    reach another.
+    reach another. Long texts are rendered in parts.
     """
     context = {
         "title": _get_title(conversation),
@@ -99,11 +98,8 @@ def make_html(
     page = render_to_string("exports/conversation.html", context)
     head, _, foot = page.partition(_BODY_PLACEHOLDER)
     options = MarkdownOptions(_get_title(conversation), origin, reasoning=True)
-    for groups, done_count in _read_blocks(conversation, options, has_comments=has_comments):
-        body = "".join(
-            rendering.render_markdown(BLOCK_SEPARATOR.join(group) + "\n", keep_line_ends=True)
-            for group in groups
-        )
+    batches = _read_batches(conversation, options, has_comments=has_comments)
+    for body, done_count in _write_pieces(conversation, batches, _write_html):
         end = foot if done_count >= conversation.entry_count else ""
         yield ExportChunk(f"{head}{body}{end}".encode(), done_count, conversation.entry_count)
         head = ""
@@ -134,33 +130,62 @@ def _export_html(
     return make_html(conversation, origin=origin, has_comments=has_comments)
 
 
-def _read_blocks(
+def _make_markdown_writer() -> Callable[[Iterator[Group]], Iterator[str]]:
+    """Return the function that yields the Markdown of groups, after that of earlier ones."""
+    separator = ""
+
+    def write_markdown(groups: Iterator[Group]) -> Iterator[str]:
+        nonlocal separator
+        for group in groups:
+            for block in group:
+                yield separator
+                yield from long_texts.cut_markdown(block)
+                separator = BLOCK_SEPARATOR
+
+    return write_markdown
+
+
+def _write_html(groups: Iterator[Group]) -> Iterator[str]:
+    """Yield the HTML of groups, each rendered by itself and in parts of bounded length."""
+    for group in groups:
+        for section in long_texts.cut_sections(group):
+            yield rendering.render_markdown(section + "\n", keep_line_ends=True)
+
+
+def _read_batches(
     conversation: Conversation, options: MarkdownOptions, *, has_comments: bool
-) -> Iterator[tuple[list[Group], int]]:
-    """Yield batches of Markdown blocks, grouped by heading, item and comment, and entries done."""
-    writer, previous_count = MarkdownWriter(options), 0
+) -> Iterator[tuple[Iterator[Group], int]]:
+    """Yield batches of groups, by heading, item and comment, and the entries done with each."""
+    writer, is_first = MarkdownWriter(options), True
     comments = _CommentReader(conversation, has_comments=has_comments)
     group_writer = _GroupWriter(conversation, writer, comments)
     for batch in read_items(conversation):
-        groups = group_writer.write_batch(batch, is_first=not previous_count)
-        yield from _cut_groups(groups, previous_count, batch.done)
-        previous_count = batch.done
+        yield group_writer.write_batch(batch, is_first=is_first), batch.done
+        is_first = False
 
 
-def _cut_groups(
-    groups: Iterator[Group], previous_count: int, done_count: int
-) -> Iterator[tuple[list[Group], int]]:
-    """Yield the groups of a batch in bounded pieces; the last one counts the batch's entries."""
-    piece: list[Group] = []
-    characters = 0
-    for group in groups:
-        if characters >= MAX_PIECE_CHARS:
-            yield piece, previous_count
-            piece, characters = [], 0
-        if group:
-            piece.append(group)
-            characters += sum(map(len, group))
-    yield piece, done_count
+def _write_pieces(
+    conversation: Conversation,
+    batches: Iterator[tuple[Iterator[Group], int]],
+    write_groups: Callable[[Iterator[Group]], Iterator[str]],
+) -> Iterator[tuple[str, int]]:
+    """Yield the text of each batch in bounded pieces; the last one counts the batch's entries.
+
+    Raises ExportBroken if entries are replaced or removed between two pieces.
+    """
+    previous_count = 0
+    for groups, done_count in batches:
+        texts: list[str] = []
+        char_count = 0
+        for text in write_groups(groups):
+            if char_count >= MAX_PIECE_CHARS:
+                yield "".join(texts), previous_count
+                exports.check_unchanged(conversation)
+                texts, char_count = [], 0
+            texts.append(text)
+            char_count += len(text)
+        yield "".join(texts), done_count
+        previous_count = done_count
 
 
 class _GroupWriter:

@@ -30,6 +30,7 @@ from jpweb.stream.inquiry import (
     Redacted,
     UnknownReason,
 )
+from jpweb.stream.markdown import escaping
 from jpweb.stream.markdown.export import MarkdownOptions
 from jpweb.stream.outline import build_outline
 from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
@@ -260,6 +261,32 @@ def test_pieces_of_few_characters_make_the_same_files(
         )
     assert len(list(FORMATS["html"].make_pieces(conversations[-1]))) > 10
     assert len(list(FORMATS["jp"].make_pieces(conversations[-1]))) > 10
+
+
+@pytest.mark.parametrize("name", ["html", "markdown"])
+def test_long_message_and_result_are_exported_in_bounded_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+):
+    text = "[^1] *Quick* foxes\n" * 20_000
+    conversation = make_conversation(
+        tmp_path, ChatResponse("message", text), make_call("c"), make_result("c", text)
+    )
+    rendered_lengths = []
+
+    def render_markdown(markdown: str, *, keep_line_ends: bool) -> str:
+        rendered_lengths.append(len(markdown))
+        return rendering.markdown.render_markdown(markdown, keep_line_ends=keep_line_ends)
+
+    monkeypatch.setattr(rendering, "render_markdown", render_markdown)
+    pieces = list(FORMATS[name].make_pieces(conversation))
+    first, *others = (len(piece.data) for piece in pieces)
+    assert len(others) > 6
+    assert max(others) < 3 * exports.MAX_PIECE_CHARS
+    assert first < 6 * exports.MAX_PIECE_CHARS  # of HTML it has the style
+    assert max(rendered_lengths, default=0) < 2 * escaping.MAX_BLOCK_CHARS
+    file_text = join_pieces(pieces).decode()
+    assert file_text.count("foxes") == 40_000
+    assert _text(conversation) == _expected(conversation)
 
 
 def test_a_reference_of_one_text_reaches_into_no_other(tmp_path: Path):

@@ -30,6 +30,7 @@ from jpweb.stream.inquiry import (
     Redacted,
 )
 from jpweb.stream.markdown import escaping, outcome_texts
+from jpweb.stream.markdown.escaping import Block
 from jpweb.stream.transcript.items import (
     InquiryPair,
     Item,
@@ -135,7 +136,7 @@ class MarkdownWriter:
         if parts:
             yield f"Omitted: {', '.join(parts)}."
 
-    def write_item(self, item: Item, decisions: Sequence[ApprovalDecision] = ()) -> Iterator[str]:
+    def write_item(self, item: Item, decisions: Sequence[ApprovalDecision] = ()) -> Iterator[Block]:
         """Yield the blocks of an item; ``decisions`` are those about a tool call."""
         match item:
             case ToolCall():
@@ -146,10 +147,10 @@ class MarkdownWriter:
                 yield "### Question"
                 yield from _write_inquiry(orphan.inquiry)
 
-    def _write_call(self, item: ToolCall, decisions: Sequence[ApprovalDecision]) -> Iterator[str]:
+    def _write_call(self, item: ToolCall, decisions: Sequence[ApprovalDecision]) -> Iterator[Block]:
         yield f"### Tool call {escaping.make_code_span(item.call.name)}"
         if self._options.arguments:
-            yield escaping.fence_text(_to_json(item.call.arguments, indent=2), "json")
+            yield escaping.write_fence(_to_json(item.call.arguments, indent=2), "json")
         else:
             self._left_out["arguments"] += 1
         yield from _write_approvals(row for row in decisions if row.kind == "run")
@@ -162,19 +163,19 @@ class MarkdownWriter:
             yield from self._write_result(item.response.element.kind)
         yield from _write_approvals(row for row in decisions if row.kind != "run")
 
-    def _write_result(self, kind: ToolCallResponse) -> Iterator[str]:
+    def _write_result(self, kind: ToolCallResponse) -> Iterator[Block]:
         if self._options.results:
             yield "#### Error" if kind.is_error else "#### Result"
-            yield escaping.fence_text(kind.content)
+            yield escaping.write_fence(kind.content)
         else:
             self._left_out["results"] += 1
 
-    def _write_entry(self, entry: StandaloneItem) -> Iterator[str]:
+    def _write_entry(self, entry: StandaloneItem) -> Iterator[Block]:
         element = entry.placed.element
         match element.kind:
             case ChatRequest(content=content, author=author):
                 yield f"### {escaping.escape_line(author)}" if author else "### User"
-                yield escaping.quote_text(content)
+                yield escaping.write_quote(content)
             case ChatResponse() as reply:
                 yield from self._write_reply(reply)
             case ToolCallResponse() as result:
@@ -186,26 +187,26 @@ class MarkdownWriter:
             case None:
                 label = "Unreadable" if isinstance(element.body, BrokenEvent) else "Unknown type"
                 yield f"### {label}: {escaping.make_code_span(element.tag)}"
-                yield escaping.fence_text(element.raw, "json")
+                yield escaping.write_fence(element.raw, "json")
             case kind:
                 self._left_out[kind.TAG] += 1
 
-    def _write_reply(self, reply: ChatResponse) -> Iterator[str]:
+    def _write_reply(self, reply: ChatResponse) -> Iterator[Block]:
         if reply.variant == "reasoning" and not self._options.reasoning:
             self._left_out["reasoning"] += 1
             return
         yield "### Reasoning" if reply.variant == "reasoning" else "### Assistant"
         if reply.variant == "data":
-            yield escaping.fence_text(_to_json(reply.content, indent=2), "json")
+            yield escaping.write_fence(_to_json(reply.content, indent=2), "json")
         else:
-            yield escaping.quote_text(reply.content)
+            yield escaping.write_quote(reply.content)
 
 
-def _write_inquiry(inquiry: InquiryPair) -> Iterator[str]:
+def _write_inquiry(inquiry: InquiryPair) -> Iterator[Block]:
     question = inquiry.inquiry_request.question
-    yield escaping.quote_text(question.text)
+    yield escaping.write_quote(question.text)
     if question.context:
-        yield escaping.quote_text(question.context)
+        yield escaping.write_quote(question.context)
     if inquiry.outcome is not None:
         yield format_outcome(inquiry.outcome)
         yield from _write_decision(inquiry)
@@ -213,7 +214,7 @@ def _write_inquiry(inquiry: InquiryPair) -> Iterator[str]:
         yield "No answer yet" if inquiry.state == "open" else "Unanswered"
 
 
-def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
+def _write_decision(inquiry: InquiryPair) -> Iterator[Block]:
     """Yield the decider of a question, the time, the channel, and the words of a decline."""
     note = inquiry.response.note if inquiry.response else {}
     asked_at, settled_at = inquiry.asked_at, inquiry.settled_at
@@ -228,7 +229,7 @@ def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
         line = f"{outcome_words}{' ' if decider else ', '}{line}"
     yield f"{line[:1].upper()}{line[1:]}{':' if text else '.'}"
     if text:
-        yield escaping.quote_text(text)
+        yield escaping.write_quote(text)
 
 
 def _describe_outcome(outcome: InquiryOutcome | None, channel: str) -> str:
@@ -242,7 +243,7 @@ def _describe_outcome(outcome: InquiryOutcome | None, channel: str) -> str:
             return ""
 
 
-def _write_approvals(decisions: Iterable[ApprovalDecision]) -> Iterator[str]:
+def _write_approvals(decisions: Iterable[ApprovalDecision]) -> Iterator[Block]:
     """Yield a line for each decision about a call or its result, and the words of a denial."""
     for decision in decisions:
         text = _DECISION_TEXTS.get((decision.kind, decision.is_allowed), "Decided")
@@ -253,7 +254,7 @@ def _write_approvals(decisions: Iterable[ApprovalDecision]) -> Iterator[str]:
         line = _describe_decision(decider, decision.asked_at, decision.settled_at)
         yield f"{text} {line}{':' if decision.words else '.'}" if line else f"{text}."
         if decision.words:
-            yield escaping.quote_text(decision.words)
+            yield escaping.write_quote(decision.words)
 
 
 def _describe_decision(

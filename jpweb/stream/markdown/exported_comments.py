@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from jpweb.stream.markdown import escaping
+from jpweb.stream.markdown.escaping import Block
 
 
 class ExportedComment(NamedTuple):
@@ -26,7 +27,7 @@ class ExportedThread(NamedTuple):
     resolved_at: datetime | None = None
 
 
-def write_thread(thread: ExportedThread, *, is_omitted: bool = False) -> Iterator[list[str]]:
+def write_thread(thread: ExportedThread, *, is_omitted: bool = False) -> Iterator[list[Block]]:
     """Yield the blocks of a thread in groups: heading, each comment, and whether it is resolved.
 
     ``is_omitted`` says that the export omits the event, so the heading is not below it.
@@ -41,12 +42,12 @@ def write_thread(thread: ExportedThread, *, is_omitted: bool = False) -> Iterato
         yield [f"Resolved by {resolver}, {_format_time(thread.resolved_at)}."]
 
 
-def _write_comment(comment: ExportedComment, *, is_reply: bool) -> Iterator[str]:
+def _write_comment(comment: ExportedComment, *, is_reply: bool) -> Iterator[Block]:
     kind = "Reply" if is_reply else "Comment"
     author = escaping.escape_line(comment.author)
     edit_text = f", edited {_format_time(comment.edited_at)}" if comment.edited_at else ""
     yield f"{kind} by {author}, {_format_time(comment.made_at)}{edit_text}:"
-    yield escaping.quote_text(comment.text)
+    yield escaping.write_quote(comment.text)
 
 
 def _format_time(at: datetime) -> str:
