@@ -28,21 +28,19 @@ class Neighbor:
             "SELECT id FROM store_conversation WHERE workspace_id = ? AND entry_count > 0 LIMIT 1",
             demo_id,
         )
-        self._conversation = f"/conversations/{conversation_id}"
-        self._visitor = self._join(server, owner, f"/workspaces/{demo_id}/people")
+        self.conversation = f"/conversations/{conversation_id}"
+        self.visitor = self._join(server, owner, f"/workspaces/{demo_id}/people")
         self.seconds: dict[str, list[float]] = defaultdict(list)
         self._slowest: dict[str, float] = defaultdict(float)
 
     def visit(self) -> None:
         """Open every page once, and mark one conversation as read, which writes."""
-        for page in ("/", "/conversations", self._conversation, "/questions"):
+        for page in ("/", "/conversations", self.conversation, "/questions"):
             start_time = perf_counter()
-            assert self._visitor.get(page).status == 200
+            assert self.visitor.get(page).status == 200
             self.seconds[page].append(perf_counter() - start_time)
         start_time = perf_counter()
-        reading = self._visitor.post(
-            f"{self._conversation}/read", self._conversation, entry_count="1"
-        )
+        reading = self.visitor.post(f"{self.conversation}/read", self.conversation, entry_count="1")
         assert reading.status == 204
         self.seconds["read"].append(perf_counter() - start_time)
 
