@@ -154,6 +154,8 @@ AskQuestion: TypeAlias = Callable[[Question], Awaitable["Answer | Declined"]]
 
 #: Formats a call's arguments for people; returns None where it cannot.
 FormatArguments: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[str | None]]
+#: Formats a call's arguments, without the secrets of the turn; None without a formatter, too.
+FormatCall: TypeAlias = Callable[[ToolCallRequest], Awaitable[str | None]]
 
 
 class OutsideTool(Protocol):

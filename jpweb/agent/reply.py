@@ -11,7 +11,7 @@ from jpweb.agent.event_writer import EventWriter
 from jpweb.agent.ports import (
     CompleteToolCall,
     Display,
-    FormatArguments,
+    FormatCall,
     PartialToolCall,
     ReplyEvent,
     ReplyMetadata,
@@ -38,10 +38,10 @@ class ReplyRecorder:
         self,
         event_writer: EventWriter,
         display: Display,
-        formatters: Mapping[str, FormatArguments] | None = None,
+        format_call: FormatCall | None = None,
     ) -> None:
         self.calls: list[ToolCallRequest] = []
-        self._formatters = formatters or {}
+        self._format_call = format_call
         self.is_finished = False
         self.has_begun = self.has_data = False
         self._event_writer = event_writer
@@ -132,8 +132,7 @@ class ReplyRecorder:
             )
         await self.flush_text()
         request = ToolCallRequest(call.id, call.name, call.arguments)
-        formatter = self._formatters.get(call.name)
-        arguments_text = None if formatter is None else await formatter(call.arguments)
+        arguments_text = None if self._format_call is None else await self._format_call(request)
         # JP encodes it in base64 a second time, within its base64-encoded metadata.
         metadata = (
             {} if arguments_text is None else {"rendered_arguments": _encode_base64(arguments_text)}

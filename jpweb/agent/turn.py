@@ -140,14 +140,14 @@ class _Turn:
         self._interrupts = interrupts
         #: Whether the reply has to call the forced tool, and the replies that did not.
         self._lacks_forced_call, self._nudge_count = False, 0
-        self._formatters = {
+        formatters = {
             name: _make_interruptible(formatter, interrupts)
             for name, formatter in setup.formatters.items()
         }
         self._coordinator = ToolCoordinator(
             ports.prompter,
             self.event_writer,
-            replace(setup, formatters=self._formatters),
+            replace(setup, formatters=formatters),
             state,
             interrupts,
             ports.backend,
@@ -219,7 +219,8 @@ class _Turn:
         limits = self._setup.request
         attempt = 0
         while True:
-            reply = ReplyRecorder(self.event_writer, self._ports.display, self._formatters)
+            format_call = self._coordinator.format_call
+            reply = ReplyRecorder(self.event_writer, self._ports.display, format_call)
             try:
                 await self._request_reply(reply)
             except ProviderFailed as failure:

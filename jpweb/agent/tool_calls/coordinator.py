@@ -26,7 +26,6 @@ from jpweb.agent.interrupts import (
     run_interruptible,
 )
 from jpweb.agent.ports import InquiryBackend, Prompter
-from jpweb.agent.redaction import SecretAnswer
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_calls.arguments import is_same_json, prepare_arguments
 from jpweb.agent.tool_calls.executor import (
@@ -34,6 +33,7 @@ from jpweb.agent.tool_calls.executor import (
     SourcedQuestion,
     ToolExecutor,
     make_sourced_question,
+    mark_secret,
 )
 from jpweb.agent.tool_calls.in_call_inquiries import EarlierAnswers, InCallInquiries
 from jpweb.agent.tool_calls.inquiries import InquiryRunner, configure_question
@@ -69,6 +69,7 @@ class ToolCoordinator:
         self._state = state
         self._configs = {tool.name: tool for tool in setup.tools}
         self._executor = ToolExecutor(setup)
+        self.format_call = self._executor.format_call
         self._interrupts = interrupts
         self._idle_tracker = state.idle_tracker
         self._definitions = setup.definitions
@@ -81,7 +82,9 @@ class ToolCoordinator:
             setup.detached,
             definitions=setup.definitions,
         )
-        self._permission_prompts = PermissionPrompts(prompter, state, interrupts, setup)
+        self._permission_prompts = PermissionPrompts(
+            prompter, state, interrupts, setup, self.format_call
+        )
         self._cut_off_ids: frozenset[str] = frozenset()  # ran when their process ended
         self._rerun_ids: set[str] = set()  # cut-off calls that were run again
         self._duplicate_ids: frozenset[str] = frozenset()  # shared by several calls
@@ -348,7 +351,7 @@ class ToolCoordinator:
                 # A rebuilt turn would have to ask again: the secret is recorded nowhere.
                 if not question.answer_type.RECORDS_ANSWER:
                     stack.enter_context(self._idle_tracker.prevent_idle())
-                answers[question.id] = _mark_secret(
+                answers[question.id] = mark_secret(
                     question, execution.convert_for_tool(answer.value)
                 )
 
@@ -393,8 +396,3 @@ class ToolCoordinator:
             tool = self._configs.get(call.name)
             text = (tool.cancellation_response if tool else None) or model_messages.STOPPED
         return CallResult(text, edited=interruption.edited, policies=interruption.policies)
-
-
-def _mark_secret(question: Question, value: Any) -> Any:
-    """Return an answer as tools get it, a secret as SecretAnswer."""
-    return value if question.answer_type.RECORDS_ANSWER else SecretAnswer(value)

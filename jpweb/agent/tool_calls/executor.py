@@ -19,6 +19,7 @@ from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success, ToolOutcome
 from jpweb.agent.turn_setup import TurnSetup
 from jpweb.stream.answer_type import Option, Select
+from jpweb.stream.events import ToolCallRequest
 from jpweb.stream.inquiry import InquirySource
 
 
@@ -63,6 +64,7 @@ class ToolExecutor:
             name: tool for name, tool in setup.outside.items() if name in offered_names
         }
         self._unavailable = setup.unavailable
+        self._formatters = setup.formatters
         self._run_secrets: set[SecretAnswer] = set()
         self._slots = asyncio.Semaphore(MAX_RUNNING_CALLS)
 
@@ -73,6 +75,15 @@ class ToolExecutor:
         if name in self._unavailable:
             return model_messages.describe_unavailable(name, self._unavailable[name])
         return model_messages.describe_unknown_tool(name)
+
+    async def format_call(self, call: ToolCallRequest) -> str | None:
+        """Return a call's arguments as its formatter shows them; None without one that works.
+
+        A formatter may read what another call wrote, so its text is redacted as output is.
+        """
+        formatter = self._formatters.get(call.name)
+        formatted = None if formatter is None else await formatter(call.arguments)
+        return None if formatted is None else redact_text(self._run_secrets, formatted)
 
     async def execute(
         self, name: str, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: AskQuestion
@@ -149,6 +160,11 @@ class _Slot:
         if self._is_held:
             self._is_held = False
             self._slots.release()
+
+
+def mark_secret(question: Question, value: Any) -> Any:
+    """Return an answer as tools get it, a secret as SecretAnswer."""
+    return value if question.answer_type.RECORDS_ANSWER else SecretAnswer(value)
 
 
 def make_sourced_question(

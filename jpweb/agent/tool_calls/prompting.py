@@ -13,6 +13,7 @@ from jpweb.agent.interrupts import InterruptedResult, Interrupts, run_interrupti
 from jpweb.agent.ports import (
     Delivered,
     DeliverPrompt,
+    FormatCall,
     PermissionSource,
     Permitted,
     Prompter,
@@ -51,8 +52,9 @@ class PermissionPrompts:
         state: TurnState,
         interrupts: Interrupts,
         setup: TurnSetup,
+        format_call: FormatCall,
     ) -> None:
-        self._formatters = setup.formatters
+        self._format_call = format_call
         self._definitions = setup.definitions
         self._idle_tracker = state.idle_tracker
         self._prompter = prompter
@@ -119,8 +121,7 @@ class PermissionPrompts:
     async def _ask_person(
         self, call: ToolCallRequest, tool: ToolConfig, *, edit: bool
     ) -> Permission | CallResult | InterruptedResult:
-        formatter = self._formatters.get(call.name)
-        arguments_text = None if formatter is None else await formatter(call.arguments)
+        arguments_text = await self._format_call(call)
         key = self._make_permission_key(call.name)
         prompt = RunPrompt(
             call.id,

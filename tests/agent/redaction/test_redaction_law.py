@@ -6,7 +6,7 @@ The fields are walked from the protocol's types; a new one without a row fails h
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, get_args
 
@@ -22,7 +22,8 @@ from jpweb.agent.tools.local.subprocess_runner import ProcessResult
 from jpweb.agent.tools.mcp.elicitation import Elicitation
 from jpweb.agent.turn_setup import TurnSetup, make_default_config
 from jpweb.stream.answer_type import AnswerType, Boolean, Option, Secret, Select, Text
-from tests.agent.doubles import OutsideStub, StubTool, wait_forever
+from jpweb.stream.events import ToolCallRequest
+from tests.agent.doubles import OutsideStub, StubTool, setup_of, wait_forever
 from tests.agent.redaction.encodings import ENCODINGS
 
 SECRET = "p&ss <w\"ö'r\\d>/%"
@@ -134,6 +135,23 @@ async def test_executed_tool_says_no_secret_of_another_call_in_any_field(field: 
         await tool_executor.execute("tool", {}, {"key": GIVEN}, wait_forever)
         result = await tool_executor.execute("tool", {}, {}, wait_forever)
         assert core(encoding) not in join_texts(result), encoding
+
+
+async def test_formatter_shows_no_secret_that_another_call_was_given():
+    def run(*_: Any) -> ToolOutcome:
+        return Success("done")
+
+    async def show(arguments: Mapping[str, Any]) -> str:
+        return str(arguments["said"])
+
+    setup = setup_of((StubTool("tool", run),), {}, formatters={"tool": show})
+    tool_executor = ToolExecutor(setup)
+    await tool_executor.execute("tool", {}, {"key": GIVEN}, wait_forever)
+    for encoding in ENCODINGS:
+        call = ToolCallRequest("c1", "tool", {"said": f"Is it {ENCODINGS[encoding](SECRET)}?"})
+        formatted = await tool_executor.format_call(call)
+        assert formatted is not None
+        assert core(encoding) not in formatted, encoding
 
 
 #: What a local tool writes to its standard output, and to its standard error.

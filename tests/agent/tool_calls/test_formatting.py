@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from jpweb.agent.config import Mode, ToolCommand, ToolConfig
-from jpweb.agent.ports import CompleteToolCall, Permitted, ReplyFinished, RunPrompt
-from jpweb.agent.tool_outcome import Success
+from jpweb.agent.ports import Answer, CompleteToolCall, Permitted, ReplyFinished, RunPrompt
+from jpweb.agent.tool_outcome import NeedsInput, Question, Success
+from jpweb.stream.answer_type import Secret
 from jpweb.stream.events import ToolCallRequest
 from tests.agent.doubles import QueueProvider, StubTool, TurnBench, run_turn
 
 FORMATTER = ToolCommand("show")
+KEY = "canary-4711"
 
 
 async def shout(arguments: Any) -> str | None:
@@ -54,6 +57,31 @@ async def test_approval_prompt_shows_formatted_arguments():
     (prompt,) = turn.prompter.prompts
     assert isinstance(prompt, RunPrompt)
     assert prompt.formatted_arguments == "B"
+
+
+async def test_formatted_arguments_of_a_call_show_no_secret_of_an_earlier_call():
+    ask_secret = NeedsInput(Question("key", "The key?", Secret()))
+    keep = StubTool("keep", lambda _, answers: Success("kept") if answers else ask_secret)
+    show = StubTool("show", lambda *_: Success("ok"))
+    first, second = (
+        [CompleteToolCall(f"c{number}", name, {"a": "b"}), ReplyFinished()]
+        for number, name in enumerate(("keep", "show"))
+    )
+    turn = TurnBench(QueueProvider([first, second, [ReplyFinished()]]), (keep, show), [Answer(KEY)])
+
+    async def print_kept(_: Any) -> str:
+        return f"It is {KEY}."
+
+    tools = [
+        replace(tool, run=Mode.ASK) if tool.name == "show" else tool for tool in turn.setup.tools
+    ]
+    turn.setup = replace(turn.setup, tools=tuple(tools), formatters={"show": print_kept})
+    turn.prompter.decisions = [Permitted({"a": "b"})]
+    await run_turn(turn.ports, "Go.", None, turn.stop, turn.setup)
+    (prompt,) = (prompt for prompt in turn.prompter.prompts if isinstance(prompt, RunPrompt))
+    assert prompt.formatted_arguments == "It is [redacted]."
+    recorded = base64.b64decode(list_rendered(turn)[-1]["rendered_arguments"])
+    assert recorded == b"It is [redacted]."
 
 
 @pytest.mark.parametrize(
