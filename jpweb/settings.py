@@ -358,6 +358,7 @@ LOGGING = {
     "handlers": {
         "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
         "nowhere": {"class": "logging.NullHandler"},
+        "refusals": {"class": "jpweb.web.security.rate_limits.RefusedRequestHandler"},
     },
     "loggers": {
         **{
@@ -373,6 +374,8 @@ LOGGING = {
         "channels_redis.pubsub": {"level": "CRITICAL"},
         # One line per security event, whatever JPWEB_LOG_LEVEL is.
         "jpweb.security": {"level": "INFO"},
+        # It logs a traceback for each request with a wrong host, which strangers send.
+        "django.security": {"handlers": ["refusals"], "propagate": False},
         # 4xx responses are warnings here, and are no faults.
         "django.request": {"level": "ERROR"},
     },

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from autobahn.websocket.types import ConnectionDeny
 from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
 
 from jpweb.runtime.broadcast import close_codes
@@ -29,6 +30,12 @@ class BoundedSocket(WebSocketProtocol):  # type: ignore[misc]  # daphne is untyp
         super().__init__()
         self._frames = TokenBucket(FRAMES_AT_ONCE, FRAMES_PER_SECOND)
         self._bytes = TokenBucket(BYTES_AT_ONCE, BYTES_PER_SECOND)
+
+    def onConnect(self, request: Any) -> Any:  # noqa: N802  autobahn's name
+        # daphne decodes them as ASCII, and logs a traceback where that fails.
+        if not request.headers.get("sec-websocket-protocol", "").isascii():
+            raise ConnectionDeny(ConnectionDeny.BAD_REQUEST, "Invalid subprotocols")
+        return super().onConnect(request)
 
     def onMessageFrameBegin(self, length: int) -> None:  # noqa: N802  autobahn's name
         if self.message_data_total_length + length > MAX_MESSAGE_BYTES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -18,6 +19,7 @@ _UPGRADE = (
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 )
+_SOCKET_HEAD = f"Host: localhost\r\nOrigin: http://localhost\r\n{_UPGRADE}"
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +76,31 @@ def test_no_header_of_a_client_changes_the_addresses_of_pages(server: Server, ow
     status, text = get(server, page, Cookie=cookie, **_FOREIGN_HEADERS)
     assert (status, "elsewhere.invalid" in text) == (200, False)
     assert "elsewhere.invalid" not in owner.get(page).text
+
+
+#: Heads that strangers send, and lines of the log for each; a line break follows.
+_REFUSED_HEADS = {
+    "host": "GET / HTTP/1.1\r\nHost: elsewhere.invalid\r\n",
+    "long host": f"GET / HTTP/1.1\r\nHost: {'a.' * 4000}\r\n",
+    "fields": f"GET /sign-in?{'a&' * 1001} HTTP/1.1\r\nHost: localhost\r\n",
+    "token": f"POST /{'sign-in?' * 500} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n",
+    "socket's path": f"GET /nowhere HTTP/1.1\r\n{_SOCKET_HEAD}",
+    "subprotocol": f"GET /ws HTTP/1.1\r\n{_SOCKET_HEAD}Sec-WebSocket-Protocol: \xe9\r\n",
+}
+#: Requests of each kind, and bytes of the log for all.
+_REFUSED_COUNT, _MAX_LOGGED_BYTES = 30, 20 * 400
+
+
+@pytest.mark.parametrize("head", _REFUSED_HEADS.values(), ids=_REFUSED_HEADS)
+def test_refused_requests_of_a_stranger_do_not_fill_the_log(server: Server, head: str):
+    logged_bytes = len(server.log_text())
+    for _ in range(_REFUSED_COUNT):
+        with socket.create_connection((LOOPBACK, server.port), timeout=20) as line:
+            line.sendall(f"{head}\r\n".encode("latin-1"))
+            assert re.match(rb"HTTP/1.1 4\d\d ", line.recv(1000))
+    log = server.log_text()[logged_bytes:]
+    assert len(log) < _MAX_LOGGED_BYTES, log[:2000]
+    assert "Traceback" not in log
 
 
 def test_no_header_of_a_client_changes_the_path_of_a_websocket(server: Server, owner: Visitor):

@@ -7,6 +7,7 @@ cannot be guessed (256 bits); their limit bounds load and log lines.
 from __future__ import annotations
 
 import ipaddress
+import logging
 import math
 import time
 from collections import OrderedDict, deque
@@ -30,6 +31,8 @@ View = Callable[..., Any]
 
 #: Keys that a limit tracks; above it the oldest is evicted.
 MAX_KEYS = 10_000
+#: Characters of the reason for which a request was refused, in the log: it may name a host.
+MAX_REASON_CHARS = 200
 #: Bits of an IPv6 address that name its network: one subscriber has all addresses of a /64.
 _IPV6_NETWORK_BITS = 64
 
@@ -65,6 +68,8 @@ class RateLimit:
 
 #: Refused links, passkeys and codes per address: 20 a minute.
 REFUSED_LINK_LIMIT = RateLimit(20, 60)
+#: Lines about requests that Django refuses, per address: 20 a minute.
+REFUSED_REQUEST_LIMIT = RateLimit(20, 60)
 #: Sign-ins with an identity provider per address: 60 a minute. Each sends it requests.
 SIGN_ON_LIMIT = RateLimit(60, 60)
 #: Searches per person: 120 a minute.
@@ -74,7 +79,10 @@ SEARCH_LIMIT = RateLimit(120, 60)
 TYPING_LIMIT = RateLimit(400, 60)
 #: WebSocket connections per person: 240 a minute.
 SOCKET_LIMIT = RateLimit(240, 60)
-ALL_LIMITS = (REFUSED_LINK_LIMIT, SIGN_ON_LIMIT, SEARCH_LIMIT, TYPING_LIMIT, SOCKET_LIMIT)
+ALL_LIMITS = (
+    *(REFUSED_LINK_LIMIT, REFUSED_REQUEST_LIMIT, SIGN_ON_LIMIT),
+    *(SEARCH_LIMIT, TYPING_LIMIT, SOCKET_LIMIT),
+)
 
 
 def make_refusal(reason: str, seconds: int) -> HttpResponse:
@@ -138,6 +146,28 @@ def refuse_link(request: HttpRequest, event: str, **log_fields: object) -> HttpR
         return make_refusal(reason.format(seconds=seconds), seconds)
     security_log.log_event(event, request, **log_fields)
     return None
+
+
+class RefusedRequestHandler(logging.Handler):
+    """Writes one line of the security log for a request that Django refuses, up to a limit.
+
+    A wrong host, too many fields or a missing CSRF token: strangers send these, and Django logs a
+    traceback of 1 to 4 kB for each of the first two.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Count and log the request of a record of ``django.security``."""
+        request: HttpRequest | None = getattr(record, "request", None)
+        if request is None:
+            security_log.log_event("request refused", reason=record.getMessage()[:MAX_REASON_CHARS])
+        elif not REFUSED_REQUEST_LIMIT.admit_event(make_address_key(request)):
+            # Without the person: whoever is signed in would be read from the database here.
+            security_log.log_event(
+                "request refused",
+                None,
+                **{"from": security_log.find_client_address(request)},
+                reason=record.getMessage()[:MAX_REASON_CHARS],
+            )
 
 
 def refuse_sign_on(request: HttpRequest) -> HttpResponse | None:

@@ -8,7 +8,7 @@ from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
-from django.urls import path
+from django.urls import path, re_path
 
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts
@@ -16,7 +16,9 @@ from jpweb.web.security import rate_limits
 from jpweb.web.websocket.consumers import PageConsumer
 
 routes: list[Any] = [
-    path("ws", PageConsumer.as_asgi())  # type: ignore[arg-type]  # the stub of path() knows views only
+    path("ws", PageConsumer.as_asgi()),  # type: ignore[arg-type]  # the stub of path() knows views only
+    # Without a route Channels raises an error, which daphne logs with its traceback.
+    re_path("", WebsocketDenier.as_asgi()),  # type: ignore[arg-type]  # as above
 ]
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -171,3 +172,22 @@ def test_palette_cannot_exhaust_its_limit():
     assert match is not None
     limit = rate_limits.TYPING_LIMIT
     assert limit.count * int(match[1]) / 1000 >= limit.seconds
+
+
+def test_refused_requests_of_an_address_are_logged_up_to_the_limit(
+    caplog: pytest.LogCaptureFixture,
+):
+    caplog.set_level("INFO", "jpweb.security")
+    rate_limits.REFUSED_REQUEST_LIMIT.clear()
+    request = RequestFactory().get("/")
+    logger = logging.getLogger("django.security.DisallowedHost")
+    for _ in range(rate_limits.REFUSED_REQUEST_LIMIT.count + 5):
+        logger.error("Invalid host", exc_info=ValueError("x"), extra={"request": request})
+    logger.error("Without a request")
+    line = 'request refused from="127.0.0.1" reason="Invalid host"'
+    rate_limits.REFUSED_REQUEST_LIMIT.clear()
+    messages = [r.getMessage() for r in caplog.records if r.name == "jpweb.security"]
+    assert messages == [
+        *[line] * rate_limits.REFUSED_REQUEST_LIMIT.count,
+        'request refused reason="Without a request"',
+    ]
