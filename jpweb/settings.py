@@ -374,7 +374,6 @@ LOGGING = {
         "channels_redis.pubsub": {"level": "CRITICAL"},
         # One line per security event, whatever JPWEB_LOG_LEVEL is.
         "jpweb.security": {"level": "INFO"},
-        # It logs a traceback for each request with a wrong host, which strangers send.
         "django.security": {"handlers": ["refusals"], "propagate": False},
         # 4xx responses are warnings here, and are no faults.
         "django.request": {"level": "ERROR"},

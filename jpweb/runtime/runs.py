@@ -26,24 +26,30 @@ if TYPE_CHECKING:
 _background_tasks = BackgroundTasks()
 
 
-async def start_turn(conversation: Conversation, person: Person, text: str) -> Run:
+async def start_turn(
+    conversation: Conversation, person: Person, text: str, *, by_member: bool = False
+) -> Run:
     """Start a turn with a person's message; return once the run is committed.
 
+    ``by_member``: the person needs a responder's role at the commit, else RoleEnded is raised.
     Raises AlreadyRunning, ReadOnlyConversation, InvalidConfiguration, LockHeld and the other
     errors of ``attachments.attach_files``.
     """
     return await _begin_shielded(
-        conversation, person, make_opening_events(text, person.display_name, clock.now())
+        conversation,
+        person,
+        make_opening_events(text, person.display_name, clock.now()),
+        by_member=by_member,
     )
 
 
-async def retry_turn(conversation: Conversation, person: Person) -> Run:
+async def retry_turn(conversation: Conversation, person: Person, *, by_member: bool = False) -> Run:
     """Resume a failed turn where it ended; return once the run is committed.
 
     Raises NothingToRetry, and as ``start_turn``.
     """
     await run_in_db_thread(runs.require_retryable, conversation.pk)
-    return await _begin_shielded(conversation, person)
+    return await _begin_shielded(conversation, person, by_member=by_member)
 
 
 async def stop_run(conversation_id: int, decider: Decider) -> bool:
@@ -90,18 +96,28 @@ async def release_runs() -> None:
 
 
 async def _begin_shielded(
-    conversation: Conversation, person: Person, events: Sequence[ConversationEvent] = ()
+    conversation: Conversation,
+    person: Person,
+    events: Sequence[ConversationEvent] = (),
+    *,
+    by_member: bool,
 ) -> Run:
     """Begin a run, completely or not at all; without ``events`` it retries the last turn.
 
     The request may be cancelled when its browser disconnects: the run begins nevertheless, so that
     no lock and no row is orphaned.
     """
-    return await _background_tasks.run_shielded(_begin_run(conversation, person, events))
+    return await _background_tasks.run_shielded(
+        _begin_run(conversation, person, events, by_member=by_member)
+    )
 
 
 async def _begin_run(
-    conversation: Conversation, person: Person, events: Sequence[ConversationEvent]
+    conversation: Conversation,
+    person: Person,
+    events: Sequence[ConversationEvent],
+    *,
+    by_member: bool,
 ) -> Run:
     # Checked first, because a running turn holds the file lock that attach_files waits for.
     await run_in_db_thread(runs.require_no_run, conversation.pk)
@@ -112,7 +128,9 @@ async def _begin_run(
         if not events:  # again, because attach_files may have appended a turn of jp
             await run_in_db_thread(runs.require_retryable, conversation.pk)
         run = await run_in_db_thread(
-            runs.start_run, conversation.pk, person.pk, model.provider, model.name, events
+            runs.start_run,
+            *(conversation.pk, person.pk, model.provider, model.name, events),
+            by_member=by_member,
         )
         if settings.RUN_MODE == "embedded":
             active_run = await run_executor.acquire_run(run.pk, attachment)

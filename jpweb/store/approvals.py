@@ -19,6 +19,7 @@ from jpweb.store import db_text, journal
 from jpweb.store.choices import Act, ApprovalKind, ApprovalState, RunState
 from jpweb.store.database import clock
 from jpweb.store.errors import AlreadyDecided, UnknownApproval
+from jpweb.store.inbox import current_roles
 from jpweb.store.inbox.queue import COUNT_LIMIT, MAX_INBOX_CARDS, filter_open_approvals
 from jpweb.store.inbox.snoozes import is_snoozed
 from jpweb.store.inquiries import Decider, list_open
@@ -235,10 +236,14 @@ def is_approval(row: Inquiry | Approval) -> TypeGuard[Approval]:
 def decide_approval(approval_id: int, decision: Mapping[str, Any], decider: Decider) -> Approval:
     """Decide an approval by compare-and-set, and queue the run that is parked on it.
 
-    Raises UnknownApproval, AlreadyDecided.
+    Raises UnknownApproval, AlreadyDecided, RoleEnded.
     """
     journal.lock_conversation(get_approval(approval_id).conversation_id)
     open_row = get_approval(approval_id)  # a redaction may have changed it until the lock
+    if decider.member_id is not None:
+        current_roles.require_current_responder(
+            decider.member_id, open_row.conversation.workspace_id
+        )
     row = _settle_open(
         open_row,
         state=ApprovalState.DECIDED,

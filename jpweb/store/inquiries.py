@@ -51,13 +51,20 @@ class Decider:
     """The person or component that made a decision.
 
     ``kind``: person, configuration, memory, assistant, system. ``channel`` is the way on which the
-    decision came, where that was no page of a signed-in person.
+    decision came, where that was no page of a signed-in person. ``member_id`` is the
+    person whose role is checked again under the lock, for which a request may wait.
     """
 
     kind: str
     name: str = ""
     person_id: int | None = None
     channel: str = ""
+    member_id: int | None = None
+
+    @classmethod
+    def from_member(cls, person: Person, channel: str = "") -> Self:
+        """Return a person as the decider, who needs a responder's role at the commit."""
+        return cls("person", person.display_name, person.pk, channel, person.pk)
 
     @classmethod
     def from_person(cls, person: Person, channel: str = "") -> Self:

@@ -82,6 +82,7 @@ def append_events(
     events: Sequence[ConversationEvent],
     run: Run | None = None,
     row: Inquiry | None = None,
+    member_id: int | None = None,
 ) -> int:
     """Append events; all or none. Returns the new length.
 
@@ -89,17 +90,18 @@ def append_events(
     compare-and-set, and queues the run that is parked on it. With a ``run`` its holder
     appends. With a ``row`` the event is a response that settles this row and no other, and
     the row gets its new columns; earlier open questions of the same id are closed as lost,
-    since a reader pairs by order.
+    since a reader pairs by order. ``member_id`` is the person who settles it, whose role is
+    checked under the lock.
 
     Raises AlreadySettled (and appends nothing) where a response comes second,
     ReadOnlyConversation for a mirrored conversation, UnknownConversation where the
-    conversation was deleted, LeaseLost.
+    conversation was deleted, LeaseLost, RoleEnded.
     """
     if row is None:
         return append_in_transaction(conversation_id, events, run).entry_count
     while True:
         try:
-            return append_in_transaction(conversation_id, events, run, row).entry_count
+            return append_in_transaction(conversation_id, events, run, row, member_id).entry_count
         except settlement.OlderInquiryOpen:  # another program's question; nothing is written yet
             response = InquiryResponse(row.inquiry_id, Cancelled(CancellationReason.LOST))
             note = Decider("system").make_note()
@@ -113,6 +115,7 @@ def append_in_transaction(
     events: Sequence[ConversationEvent],
     run: Run | None = None,
     row: Inquiry | None = None,
+    member_id: int | None = None,
 ) -> AppendResult:
     """As ``append_events``, in the transaction of the caller, which ends it where this raises."""
     opened_rows: list[Inquiry] = []
@@ -131,7 +134,7 @@ def append_in_transaction(
                 opened_rows.append(settlement.insert_open_row(entry, event, event.kind, run, asker))
             case InquiryResponse() as response:
                 entry.item_position, parked_run_id = settlement.settle_row(
-                    entry, event, response, row
+                    entry, event, response, row, member_id
                 )
                 if parked_run_id is not None:
                     leases.requeue_parked(parked_run_id)

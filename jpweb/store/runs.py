@@ -23,7 +23,7 @@ from jpweb.store.choices import (
 from jpweb.store.database import clock
 from jpweb.store.database.availability import INCONSISTENT_ROWS
 from jpweb.store.errors import AlreadyRunning, NothingToRetry, ReadOnlyConversation
-from jpweb.store.inbox import queue
+from jpweb.store.inbox import current_roles, queue
 from jpweb.store.inquiries import OPEN_STATE, Decider
 from jpweb.store.ledger.entries import SYSTEM, Actor, Place, record_act
 from jpweb.store.models import Approval, Conversation, Inquiry, Person, Run, Turn
@@ -62,10 +62,13 @@ def start_run(
     provider: str,
     model: str = "",
     opening_events: Sequence[ConversationEvent] = (),
+    *,
+    by_member: bool = False,
 ) -> Run:
     """Queue a run and append the events that open its turn, or nothing.
 
-    Raises AlreadyRunning, ReadOnlyConversation.
+    ``by_member``: the person needs a responder's role at the commit.
+    Raises AlreadyRunning, ReadOnlyConversation, RoleEnded.
     """
     conversation = Conversation.objects.get(pk=conversation_id)
     if conversation.origin != Origin.NATIVE:
@@ -82,6 +85,8 @@ def start_run(
                 queued_at=Now(),
             )
             length = journal.append_events(conversation_id, list(opening_events))
+            if by_member:
+                current_roles.require_current_responder(person_id, conversation.workspace_id)
             if opening_events:  # a retry has none
                 read_marks.extend_mark(person_id, conversation_id, length)
             token_usage.assign_turn(run)
@@ -237,6 +242,8 @@ def interrupt_run(
     run = get_unfinished(conversation_id)  # again, under the lock
     if run is None:
         return None
+    if decider.member_id is not None:
+        current_roles.require_current_responder(decider.member_id, run.conversation.workspace_id)
     actor = Actor.from_decider(decider)
     record_act(Act.RUN_INTERRUPTED, actor, _get_place(run), kind=str(kind))
     if kind == InterruptKind.STOP and run.state != RunState.RUNNING:

@@ -116,7 +116,7 @@ def _attempt_answer(
     person, row = access.authorize_answer(session_key, inquiry_id)
     if row.answer_type == "secret":
         return None
-    decider = inquiries.Decider.from_person(person)
+    decider = inquiries.Decider.from_member(person)
     try:
         settlement = resolution.commit_answer(
             row, answer_input.answer, decider, remember=answer_input.remember

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, nullcontext, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.views.decorators.debug import sensitive_variables
@@ -25,6 +26,7 @@ from jpweb.store.choices import RunState
 from jpweb.store.database import clock
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import AlreadySettled
+from jpweb.store.inbox import current_roles
 from jpweb.store.inquiries import SettledInquiry
 from jpweb.stream import answer_type, timestamps
 from jpweb.stream.events import ConversationEvent
@@ -130,7 +132,14 @@ async def answer_inquiry(
     if expected_type.RECORDS_ANSWER or not isinstance(value, str):
         remember = remember and inquiries.can_remember(row)
         return await settle_inquiry(row, Answered(value), decider, remember=remember)
-    await secret_channel.deliver_secret(row.pk, value, decider)
+    if decider.member_id is not None:
+        await run_in_db_thread(
+            current_roles.require_current_responder,
+            decider.member_id,
+            row.conversation.workspace_id,
+        )
+    # The waiting call settles the question once it has the secret, and cannot refuse it then.
+    await secret_channel.deliver_secret(row.pk, value, replace(decider, member_id=None))
     return await run_in_db_thread(inquiries.get_inquiry, row.pk)
 
 
@@ -146,7 +155,7 @@ def commit_answer(
     value = answer_type.read_answer_type(row.question["answer_type"]).parse_input(text)
     remember = remember and inquiries.can_remember(row)
     event = _make_response(row, Answered(value), decider, remember=remember)
-    journal.append_events(row.conversation_id, [event], row=row)
+    journal.append_events(row.conversation_id, [event], row=row, member_id=decider.member_id)
     return SettledInquiry(row, remember)
 
 
@@ -193,11 +202,13 @@ async def settle_inquiry(
     ``note``, or ``replied`` where the note is the reply of an interrupt.
     """
     event = _make_response(row, outcome, decider, **details)
-    return await _background_tasks.run_shielded(_settle_row(row, event, run))
+    return await _background_tasks.run_shielded(_settle_row(row, event, run, decider.member_id))
 
 
-async def _settle_row(row: Inquiry, event: ConversationEvent, run: Run | None) -> Inquiry:
-    settlement = await run_in_db_thread(_commit_response, row, event, run)
+async def _settle_row(
+    row: Inquiry, event: ConversationEvent, run: Run | None, member_id: int | None
+) -> Inquiry:
+    settlement = await run_in_db_thread(_commit_response, row, event, run, member_id)
     await publish_settlement(settlement)
     return settlement.inquiry
 
@@ -226,9 +237,11 @@ def _make_response(
     )
 
 
-def _commit_response(row: Inquiry, event: ConversationEvent, run: Run | None) -> SettledInquiry:
+def _commit_response(
+    row: Inquiry, event: ConversationEvent, run: Run | None, member_id: int | None
+) -> SettledInquiry:
     """Append the response and return the settled inquiry. Raises as ``append_events``."""
-    journal.append_events(row.conversation_id, [event], run, row)
+    journal.append_events(row.conversation_id, [event], run, row, member_id)
     settled_row = inquiries.get_inquiry(row.pk)
     is_remembered = inquiries.can_remember(settled_row) and event.note.get("remember") is True
     return SettledInquiry(settled_row, is_remembered)

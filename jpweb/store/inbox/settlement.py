@@ -28,6 +28,7 @@ from jpweb.store import db_text
 from jpweb.store.choices import Act, RunState
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import AlreadySettled, UnknownInquiry
+from jpweb.store.inbox import current_roles
 from jpweb.store.inquiries import OPEN_STATE, get_inquiry
 from jpweb.store.ledger.entries import SYSTEM, Actor, Place, record_act
 from jpweb.store.models import Inquiry, JournalEntry, Run, Turn, Workspace
@@ -50,6 +51,7 @@ class _OpenRow(NamedTuple):
     run_id: int | None
     run_state: str | None
     asked_at: datetime
+    member_role: int | None
 
 
 def insert_open_row(
@@ -93,6 +95,7 @@ def settle_row(
     event: ConversationEvent,
     response: InquiryResponse,
     row: Inquiry | None = None,
+    member_id: int | None = None,
 ) -> tuple[int, int | None]:
     """Settle the oldest open row of the response's inquiry id in the last turn.
 
@@ -109,15 +112,20 @@ def settle_row(
     OlderInquiryOpen where another is older, which ``journal.append_events`` closes before it
     tries again.
 
-    Raises AlreadySettled where no row is open, UnknownInquiry where no question has the id.
+    With a ``member_id`` that person settles the row, and needs a responder's role now.
+
+    Raises AlreadySettled where no row is open, UnknownInquiry where no question has the id,
+    RoleEnded.
     """
     conversation_id, inquiry_id = entry.conversation_id, db_text.clean_text(response.id)
-    open_row = _find_oldest_open(conversation_id, inquiry_id)
+    open_row = _find_oldest_open(conversation_id, inquiry_id, member_id)
     if row is not None and (open_row is None or open_row.id != row.pk):
         current_row = get_inquiry(row.pk)
         if open_row is not None and current_row.state == OPEN_STATE:
             raise OlderInquiryOpen
         raise AlreadySettled(current_row)
+    if member_id is not None and open_row is not None:
+        current_roles.require_responder(open_row.member_role)
     outcome = _make_outcome_columns(entry, event, response)
     if open_row is None or not compiled_write.update_rows(
         Inquiry, {"id": open_row.id, "state": OPEN_STATE}, **outcome
@@ -138,8 +146,10 @@ def _set_outcome(row: Inquiry, outcome: dict[str, Any], *, is_requeued: bool) ->
         row.run.state = RunState.QUEUED
 
 
-def _find_oldest_open(conversation_id: int, inquiry_id: str) -> _OpenRow | None:
-    rows = _oldest_open_query([conversation_id], [inquiry_id])
+def _find_oldest_open(
+    conversation_id: int, inquiry_id: str, member_id: int | None
+) -> _OpenRow | None:
+    rows = _oldest_open_query([conversation_id], [inquiry_id], [member_id or 0])
     return _OpenRow(*rows[0]) if rows else None
 
 
@@ -149,7 +159,7 @@ _request_entry = JournalEntry.objects.filter(
 _last_turn = Turn.objects.filter(conversation_id=OuterRef("conversation_id")).order_by("-number")
 #: The ORM takes 1.4 ms longer, for each answer.
 _oldest_open_query = CompiledQuery(
-    lambda conversation_ids, inquiry_ids: (
+    lambda conversation_ids, inquiry_ids, member_ids: (
         Inquiry.objects.filter(
             conversation_id__in=conversation_ids,
             inquiry_id__in=inquiry_ids,
@@ -157,7 +167,10 @@ _oldest_open_query = CompiledQuery(
             state=OPEN_STATE,
         )
         .order_by("position")
-        .values_list("pk", Subquery(_request_entry), "run_id", "run__state", "asked_at")[:1]
+        .values_list(
+            *("pk", Subquery(_request_entry), "run_id", "run__state", "asked_at"),
+            Subquery(current_roles.list_active(member_ids, OuterRef("workspace_id"))[:1]),
+        )[:1]
     )
 )
 

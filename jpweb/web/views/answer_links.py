@@ -63,7 +63,7 @@ async def answer_by_link(request: HttpRequest, token: str) -> HttpResponse:
 
 @sensitive_variables("answer_input")
 async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) -> HttpResponse:
-    decider = Decider.from_person(link.person, outcome_texts.LINK_CHANNEL)
+    decider = Decider.from_member(link.person, outcome_texts.LINK_CHANNEL)
     form = AnswerForm(link.inquiry, request.POST)
     answer_input = form.make_input()
     if problem := find_problem(form):

@@ -95,7 +95,7 @@ async def _send_claim(request: Request, approval: Approval) -> HttpResponse:
 async def _save_decision(
     request: Request, approval: Approval, verdict: ApprovalVerdict
 ) -> HttpResponse:
-    decider = Decider.from_person(request.user)
+    decider = Decider.from_member(request.user)
     try:
         row = await approvals.decide_approval(approval.pk, verdict, decider)
     except InvalidAnswer as error:

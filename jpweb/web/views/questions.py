@@ -108,7 +108,7 @@ def show_question_context(request: Request, inquiry: Inquiry) -> HttpResponse:
 async def answer_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Answer a question; a secret is neither stored nor sent back."""
     form = AnswerForm(inquiry, request.POST)
-    decider = Decider.from_person(request.user)
+    decider = Decider.from_member(request.user)
     reply = await answer_submission.submit_answer(
         inquiry, decider, form.make_input(), find_problem(form)
     )
@@ -140,7 +140,7 @@ async def answer_by_notification(request: Request, inquiry: Inquiry) -> HttpResp
         raise PermissionDenied
     if answer not in {button.value for button in answer_buttons.list_buttons(inquiry)}:
         return HttpResponse(status=answer_submission.STATUS_OPEN)
-    decider = Decider.from_person(request.user, outcome_texts.NOTIFICATION_CHANNEL)
+    decider = Decider.from_member(request.user, outcome_texts.NOTIFICATION_CHANNEL)
     reply = await answer_submission.submit_answer(inquiry, decider, AnswerInput(answer))
     is_settled = reply.status == answer_submission.STATUS_SETTLED
     return HttpResponse(status=204 if is_settled else reply.status)
@@ -152,7 +152,7 @@ async def answer_by_notification(request: Request, inquiry: Inquiry) -> HttpResp
 async def decline_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Close a question without an answer; a note may give the reason."""
     note = AnswerForm(inquiry, request.POST).make_input().note
-    decider = Decider.from_person(request.user)
+    decider = Decider.from_member(request.user)
     reply = await answer_submission.submit_decline(inquiry, decider, note)
     return await _send_reply(request, reply)
 

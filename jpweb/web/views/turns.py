@@ -33,7 +33,7 @@ async def start_turn(request: Request, conversation: Conversation) -> HttpRespon
         return redirect(transcript.make_composer_url(conversation.pk))
     text = form.cleaned_data["text"]
     try:
-        await runs.start_turn(conversation, request.user, text)
+        await runs.start_turn(conversation, request.user, text, by_member=True)
     except StoreError as error:
         messages.error(request, str(error))
         return unsent_text.redirect_with_text(request, conversation, text)
@@ -44,7 +44,7 @@ async def start_turn(request: Request, conversation: Conversation) -> HttpRespon
 @access.conversation(Role.RESPONDER)
 async def respond_to_turn(request: Request, conversation: Conversation) -> HttpResponse:
     """Cancel the running calls, and send the model this text in the same turn."""
-    form, decider = MessageForm(request.POST), Decider.from_person(request.user)
+    form, decider = MessageForm(request.POST), Decider.from_member(request.user)
     if not form.is_valid():
         messages.error(request, find_problem(form))
         return redirect(transcript.make_composer_url(conversation.pk))
@@ -59,7 +59,7 @@ async def respond_to_turn(request: Request, conversation: Conversation) -> HttpR
 @access.conversation(Role.RESPONDER)
 async def stop_run(request: Request, conversation: Conversation) -> HttpResponse:
     """Stop the run of a conversation; its open questions are cancelled."""
-    if not await runs.stop_run(conversation.pk, Decider.from_person(request.user)):
+    if not await runs.stop_run(conversation.pk, Decider.from_member(request.user)):
         messages.info(request, notice_text.NO_TURN_RUNNING)
     return redirect(transcript.make_composer_url(conversation.pk))
 
@@ -69,7 +69,7 @@ async def stop_run(request: Request, conversation: Conversation) -> HttpResponse
 async def retry_turn(request: Request, conversation: Conversation) -> HttpResponse:
     """Resume a failed turn at the point of failure."""
     try:
-        await runs.retry_turn(conversation, request.user)
+        await runs.retry_turn(conversation, request.user, by_member=True)
     except StoreError as error:
         messages.error(request, str(error))
     return redirect(transcript.make_composer_url(conversation.pk))
@@ -79,7 +79,7 @@ async def retry_turn(request: Request, conversation: Conversation) -> HttpRespon
 @access.conversation(Role.RESPONDER)
 async def restart_tool_calls(request: Request, conversation: Conversation) -> HttpResponse:
     """Cancel the running tool calls, and run them again."""
-    decider = Decider.from_person(request.user)
+    decider = Decider.from_member(request.user)
     if not await runs.interrupt_run(conversation.pk, decider, "restart"):
         messages.info(request, notice_text.NO_CALLS_TO_RERUN)
     return redirect(transcript.make_composer_url(conversation.pk))

@@ -1,0 +1,33 @@
+"""The role of a person whose answer, decision or message is about to be committed.
+
+A request's role is checked before it waits for the conversation's lock, on SQLite for up to
+SQLITE_LOCK_SECONDS. It may end meanwhile, so it is read again under the lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.db.models import QuerySet
+
+from jpweb.store.choices import Role
+from jpweb.store.errors import RoleEnded
+from jpweb.store.models import Membership
+
+
+def list_active(person_ids: Collection[int], workspace_id: Any) -> QuerySet[Any, Any]:
+    """Return the roles of people in a workspace, of those who are not deactivated."""
+    rows = Membership.objects.filter(person_id__in=person_ids, person__is_active=True)
+    return rows.filter(workspace_id=workspace_id).values_list("role", flat=True)
+
+
+def require_current_responder(person_id: int, workspace_id: int) -> None:
+    """Raise RoleEnded for a person who may not answer in a workspace, as the database is now."""
+    require_responder(next(iter(list_active([person_id], workspace_id)), None))
+
+
+def require_responder(role: int | None) -> None:
+    """Raise RoleEnded for a role that does not include a responder's."""
+    if role is None or not Role(role).includes(Role.RESPONDER):
+        raise RoleEnded
