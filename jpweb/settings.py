@@ -101,12 +101,10 @@ def _check_runs(runs: str) -> None:
         in DATABASES["default"]["ENGINE"],
         "Redis (REDIS_URL=redis://HOST)": bool(REDIS_URL),
     }
-    missing_requirements = [
-        requirement for requirement, is_met in requirements.items() if not is_met
-    ]
-    if runs == "workers" and missing_requirements:
+    needs = [requirement for requirement, is_met in requirements.items() if not is_met]
+    if runs == "workers" and needs:
         raise ImproperlyConfigured(
-            f"JPWEB_RUNS=workers needs {' and '.join(missing_requirements)}. "
+            f"JPWEB_RUNS=workers needs {' and '.join(needs)}. "
             f"To try it on one machine: {installation.TEAM_COMMAND}"
         )
 

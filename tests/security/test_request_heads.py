@@ -12,7 +12,7 @@ import pytest
 from tests.machine.ports import LOOPBACK
 from tests.machine.serving import Server, run_server
 from tests.machine.visiting import Visitor
-from tests.security.neighbour import Neighbour
+from tests.security.neighbor import Neighbor
 
 _FOREIGN_SITE = "https://elsewhere.invalid"
 _UPGRADE = (
@@ -71,8 +71,8 @@ _FOREIGN_HEADERS = {
 
 
 def test_no_header_of_a_client_changes_the_addresses_of_pages(server: Server, owner: Visitor):
-    neighbour = Neighbour(server, owner)
-    cookie, page = make_cookie(neighbour.visitor), neighbour.conversation
+    neighbor = Neighbor(server, owner)
+    cookie, page = make_cookie(neighbor.visitor), neighbor.conversation
     status, text = get(server, page, Cookie=cookie, **_FOREIGN_HEADERS)
     assert (status, "elsewhere.invalid" in text) == (200, False)
     assert "elsewhere.invalid" not in owner.get(page).text

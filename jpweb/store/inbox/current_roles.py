@@ -29,5 +29,5 @@ def require_current_responder(person_id: int, workspace_id: int) -> None:
 
 def require_responder(role: int | None) -> None:
     """Raise RoleEnded for a role that does not include a responder's."""
-    if role is None or not Role(role).includes(Role.RESPONDER):
+    if role is None or not Role(role).has_rights_of(Role.RESPONDER):
         raise RoleEnded

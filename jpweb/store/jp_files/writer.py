@@ -239,9 +239,8 @@ def find_folders(parent: Path, jp_id: int) -> list[Path]:
         for entry in entries
         if name_pattern.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
     ]
-    return sorted(
-        folders, key=lambda folder: _get_change_time(folder, (EVENTS_NAME,)), reverse=True
-    )
+    names = (EVENTS_NAME,)
+    return sorted(folders, key=lambda folder: _get_change_time(folder, names), reverse=True)
 
 
 def _get_change_time(folder: Path, names: Sequence[str]) -> int:
@@ -291,9 +290,8 @@ def _has_known_events(folder: Path, files: ConversationFiles, expected_text: byt
         return _read_title(_read_file(folder / METADATA_NAME)) == files.metadata.get("title")
     if events in (expected_text, files.events):
         return True
-    return _is_extension(expected_text or _EMPTY_EVENTS, events) and _is_extension(
-        events, files.events
-    )
+    known_events = expected_text or _EMPTY_EVENTS
+    return _is_extension(known_events, events) and _is_extension(events, files.events)
 
 
 def _is_extension(shorter_text: bytes, longer_text: bytes) -> bool:

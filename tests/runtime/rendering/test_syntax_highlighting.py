@@ -90,7 +90,7 @@ FENCE = f"```python\n{BLOCK}```\n\n"
         lambda: code_fences.highlight_fences(FENCE * 20),
         lambda: (
             json_values.render_fields(
-                {"path": "a.py", **{f"f{n}": BLOCK for n in range(20)}}, 10_000, colours=True
+                {"path": "a.py", **{f"f{n}": BLOCK for n in range(20)}}, 10_000, colors=True
             ).html
         ),
     ],
