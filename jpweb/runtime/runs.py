@@ -27,11 +27,11 @@ _background_tasks = BackgroundTasks()
 
 
 async def start_turn(
-    conversation: Conversation, person: Person, text: str, *, by_member: bool = False
+    conversation: Conversation, person: Person, text: str, *, requires_role: bool = False
 ) -> Run:
     """Start a turn with a person's message; return once the run is committed.
 
-    ``by_member``: the person needs a responder's role at the commit, else RoleEnded is raised.
+    ``requires_role``: the person needs a responder's role at the commit, else RoleEnded is raised.
     Raises AlreadyRunning, ReadOnlyConversation, InvalidConfiguration, LockHeld and the other
     errors of ``attachments.attach_files``.
     """
@@ -39,17 +39,19 @@ async def start_turn(
         conversation,
         person,
         make_opening_events(text, person.display_name, clock.now()),
-        by_member=by_member,
+        requires_role=requires_role,
     )
 
 
-async def retry_turn(conversation: Conversation, person: Person, *, by_member: bool = False) -> Run:
+async def retry_turn(
+    conversation: Conversation, person: Person, *, requires_role: bool = False
+) -> Run:
     """Resume a failed turn where it ended; return once the run is committed.
 
     Raises NothingToRetry, and as ``start_turn``.
     """
     await run_in_db_thread(runs.require_retryable, conversation.pk)
-    return await _begin_shielded(conversation, person, by_member=by_member)
+    return await _begin_shielded(conversation, person, requires_role=requires_role)
 
 
 async def stop_run(conversation_id: int, decider: Decider) -> bool:
@@ -100,7 +102,7 @@ async def _begin_shielded(
     person: Person,
     events: Sequence[ConversationEvent] = (),
     *,
-    by_member: bool,
+    requires_role: bool,
 ) -> Run:
     """Begin a run, completely or not at all; without ``events`` it retries the last turn.
 
@@ -108,7 +110,7 @@ async def _begin_shielded(
     no lock and no row is orphaned.
     """
     return await _background_tasks.run_shielded(
-        _begin_run(conversation, person, events, by_member=by_member)
+        _begin_run(conversation, person, events, requires_role=requires_role)
     )
 
 
@@ -117,7 +119,7 @@ async def _begin_run(
     person: Person,
     events: Sequence[ConversationEvent],
     *,
-    by_member: bool,
+    requires_role: bool,
 ) -> Run:
     # Checked first, because a running turn holds the file lock that attach_files waits for.
     await run_in_db_thread(runs.require_no_run, conversation.pk)
@@ -130,7 +132,7 @@ async def _begin_run(
         run = await run_in_db_thread(
             runs.start_run,
             *(conversation.pk, person.pk, model.provider, model.name, events),
-            by_member=by_member,
+            requires_role=requires_role,
         )
         if settings.RUN_MODE == "embedded":
             active_run = await run_executor.acquire_run(run.pk, attachment)

@@ -9,7 +9,6 @@
   + AlreadySettled        another answer came first; carries the row
   + UnknownApproval       no such approval, or no run that could ask for it
   + AlreadyDecided        another decision came first, or the call ended; carries the row
-  + RoleEnded             the person may no longer answer in the workspace
   + AlreadyRunning        the conversation has a run
   + LeaseLost             another process executes the run, or the run has ended
   + NothingToRetry        the newest run of the conversation did not fail
@@ -43,8 +42,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from django.core.exceptions import PermissionDenied
 
 if TYPE_CHECKING:
     from jpweb.store.models import Approval, Inquiry
@@ -92,13 +89,6 @@ class AlreadyDecided(StoreError):
     def __init__(self, approval: Approval) -> None:
         super().__init__("This is already decided.")
         self.approval = approval
-
-
-class RoleEnded(StoreError, PermissionDenied):
-    """The person was removed, given a lower role or deactivated since the request came; a 403."""
-
-    def __init__(self) -> None:
-        super().__init__("You may no longer answer in this workspace.")
 
 
 class AlreadyRunning(StoreError):

@@ -63,11 +63,11 @@ def start_run(
     model: str = "",
     opening_events: Sequence[ConversationEvent] = (),
     *,
-    by_member: bool = False,
+    requires_role: bool = False,
 ) -> Run:
     """Queue a run and append the events that open its turn, or nothing.
 
-    ``by_member``: the person needs a responder's role at the commit.
+    ``requires_role``: the person needs a responder's role at the commit.
     Raises AlreadyRunning, ReadOnlyConversation, RoleEnded.
     """
     conversation = Conversation.objects.get(pk=conversation_id)
@@ -85,7 +85,7 @@ def start_run(
                 queued_at=Now(),
             )
             length = journal.append_events(conversation_id, list(opening_events))
-            if by_member:
+            if requires_role:
                 current_roles.require_current_responder(person_id, conversation.workspace_id)
             if opening_events:  # a retry has none
                 read_marks.extend_mark(person_id, conversation_id, length)

@@ -9,11 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 
 from jpweb.store.choices import Role
-from jpweb.store.errors import RoleEnded
+from jpweb.store.errors import StoreError
 from jpweb.store.models import Membership
+
+
+class RoleEnded(StoreError, PermissionDenied):
+    """The person was removed, given a lower role or deactivated since the request came; a 403."""
+
+    def __init__(self) -> None:
+        super().__init__("You may no longer answer in this workspace.")
 
 
 def list_active(person_ids: Collection[int], workspace_id: Any) -> QuerySet[Any, Any]:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from django.db.backends.sqlite3.operations import DatabaseOperations
+from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.db.models import JSONField
 from django.db.models.expressions import Col
 
@@ -28,7 +28,7 @@ def choose_converter(converter: Converter, expression: Any) -> Converter:
     is_plain_json = isinstance(expression, Col) and _has_plain_decoder(expression.output_field)
     if function is JSONField.from_db_value and is_plain_json:
         return convert_json
-    if function is DatabaseOperations.convert_datetimefield_value:
+    if function is DatabaseWrapper.ops_class.convert_datetimefield_value:
         return convert_instant
     return converter
 

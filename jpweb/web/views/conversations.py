@@ -256,7 +256,7 @@ async def _create_conversation(request: Request, workspace: Workspace, text: str
         conversations.create_conversation, workspace, title, request.user.pk
     )
     try:
-        await runs.start_turn(conversation, request.user, text, by_member=True)
+        await runs.start_turn(conversation, request.user, text, requires_role=True)
     except StoreError as error:
         messages.error(request, notice_text.TURN_NOT_STARTED.format(problem=error))
         return unsent_text.redirect_with_text(request, conversation, text)

@@ -33,7 +33,7 @@ async def start_turn(request: Request, conversation: Conversation) -> HttpRespon
         return redirect(transcript.make_composer_url(conversation.pk))
     text = form.cleaned_data["text"]
     try:
-        await runs.start_turn(conversation, request.user, text, by_member=True)
+        await runs.start_turn(conversation, request.user, text, requires_role=True)
     except StoreError as error:
         messages.error(request, str(error))
         return unsent_text.redirect_with_text(request, conversation, text)
@@ -69,7 +69,7 @@ async def stop_run(request: Request, conversation: Conversation) -> HttpResponse
 async def retry_turn(request: Request, conversation: Conversation) -> HttpResponse:
     """Resume a failed turn at the point of failure."""
     try:
-        await runs.retry_turn(conversation, request.user, by_member=True)
+        await runs.retry_turn(conversation, request.user, requires_role=True)
     except StoreError as error:
         messages.error(request, str(error))
     return redirect(transcript.make_composer_url(conversation.pk))

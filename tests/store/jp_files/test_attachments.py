@@ -218,8 +218,8 @@ async def test_cancelled_start_of_a_run_leaves_no_lock_and_no_run(
     module, _, name = f"jpweb.store.{step}".rpartition(".")
     done_by = getattr(importlib.import_module(module), name)
 
-    def slowly(*words: Any) -> Any:
-        result = done_by(*words)
+    def slowly(*words: Any, **options: Any) -> Any:
+        result = done_by(*words, **options)
         entered.set()
         assert go_on.wait(SOON)
         return result

@@ -9,7 +9,7 @@ from django.core.exceptions import PermissionDenied
 
 from jpweb.store import approvals, inquiries, journal, runs
 from jpweb.store.choices import Role
-from jpweb.store.errors import RoleEnded
+from jpweb.store.inbox.current_roles import RoleEnded
 from jpweb.store.models import Membership, Person, Run, RunInterrupt
 from jpweb.web import answer_submission
 from jpweb.web.answer_submission import AnswerInput
@@ -77,5 +77,5 @@ def test_interrupt_after_the_role_has_ended_is_refused(world: World, responder: 
 def test_turn_after_the_role_has_ended_does_not_start(world: World, responder: Person):
     conversation = making.conversation(world.workspace, "Quiet", world.people["owner"])
     with pytest.raises(RoleEnded):
-        runs.start_run(conversation.pk, responder.pk, "scripted", by_member=True)
+        runs.start_run(conversation.pk, responder.pk, "scripted", requires_role=True)
     assert not Run.objects.filter(conversation=conversation).exists()

@@ -17,6 +17,7 @@ from jpweb.store import journal
 from jpweb.store import runs as runs_in_store
 from jpweb.store.choices import Origin, Role, RunState, WritePolicy
 from jpweb.store.errors import NothingToRetry
+from jpweb.store.inquiries import Decider
 from jpweb.store.models import Approval, Conversation, Inquiry, Membership, Run, Workspace
 from jpweb.stream.events import ChatRequest, ChatResponse
 from jpweb.web import display_text
@@ -139,7 +140,7 @@ def test_interrupt_form_reaches_the_turn(
     arguments: tuple[str, ...],
 ):
     page = send(world, action, **fields)
-    by = making.decider(world.people["responder"])
+    by = Decider.from_member(world.people["responder"])
     interrupt_mock.assert_awaited_once_with(world.conversation.pk, by, *arguments)
     assert not [t for t in page if "notice" in t.get("class", "").split()]
 
@@ -189,7 +190,9 @@ def test_trying_again_starts_a_run_or_says_why_not(
     retried = AsyncMock(side_effect=error)
     monkeypatch.setattr(runs, "retry_turn", retried)
     page = send(world, "retry")
-    retried.assert_awaited_once_with(world.conversation, world.people["responder"])
+    retried.assert_awaited_once_with(
+        world.conversation, world.people["responder"], requires_role=True
+    )
     assert ("It did not fail." in page.text) is (error is not None)
 
 

@@ -63,7 +63,7 @@ def test_unknown_kind_of_decider_is_refused_on_every_page(world: World, path: st
     response = get(world, path, decided="foo")
     assert response.status_code == 422
     text = parse_page(response).find_one(role="alert").text
-    assert "Unknown kind of decider “foo”" in text
+    assert "Unknown type of decider “foo”" in text
 
 
 PAGES = ("/audit", "/audit/charts", "/audit/decisions", "/audit/ledger")
