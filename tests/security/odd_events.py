@@ -33,8 +33,8 @@ HALF_PAIR = "half \ud800 of a pair"
 #: A Cyrillic letter that looks like a Latin one, and a text that is shown from right to left.
 LOOKALIKE, TURNED = "\u0410da", "\u202eelif_daer"
 MARKUP = "<script>alert(1)</script>"
-#: Attributes that scripts read and no person sees, and options of filters, which are their values.
-_VALUES = re.compile(r' data-[\w-]+="[^"]*"|<option>[^<]*</option>')
+#: Attributes that scripts read, and values of filters, which no person sees.
+_VALUES = re.compile(r' (?:data-[\w-]+|value)="[^"]*"')
 _HOSTILE = re.compile(f".{{0,60}}(?:\u202e|{re.escape(MARKUP)})")
 _PAGES = ("", "/raw", "/compacted", "/timeline", "/configuration", "/outline", "/reviews")
 _LISTS = ("/conversations", "/audit", "/audit/decisions", "/search?q=HYPERLINK", "/questions")

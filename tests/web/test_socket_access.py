@@ -6,6 +6,7 @@ import json
 from typing import NamedTuple
 
 import pytest
+from channels.security.websocket import WebsocketDenier
 from django.contrib.auth.models import AnonymousUser
 
 from jpweb.runtime import read_log
@@ -44,7 +45,9 @@ RIGHTS = {
 
 
 def test_socket_access_table_covers_all_routes_and_people():
-    assert [str(route.pattern) for route in routing.routes] == ["ws"]
+    *open_routes, last_route = routing.routes
+    assert [str(route.pattern) for route in open_routes] == ["ws"]
+    assert last_route.callback.consumer_class is WebsocketDenier
     assert set(RIGHTS) == set(EVERYBODY)
 
 

@@ -248,7 +248,7 @@ async def test_cancelled_start_of_a_run_leaves_no_lock_and_no_run(
 async def test_failed_start_of_a_run_releases_the_lock(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
-    def breaks(*_args: Any) -> None:
+    def breaks(*_args: Any, **_options: Any) -> None:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:

@@ -14,6 +14,7 @@ from jpweb.runtime import runs
 from jpweb.store import runs as runs_in_store
 from jpweb.store.choices import Role, RunState
 from jpweb.store.conversation_list import paginator
+from jpweb.store.inquiries import Decider
 from jpweb.store.jp_files import mirror
 from jpweb.store.models import Conversation, Membership, ReadMark, Run, Workspace
 from jpweb.store.sql import keyset_merge
@@ -394,4 +395,5 @@ def test_stopping_names_who_stopped(world: World, monkeypatch: pytest.MonkeyPatc
     stub = AsyncMock(return_value=True)
     monkeypatch.setattr(runs, "stop_run", stub)
     world.client("responder").post(f"/conversations/{world.conversation.pk}/stop")
-    stub.assert_awaited_once_with(world.conversation.pk, making.decider(world.people["responder"]))
+    member = Decider.from_member(world.people["responder"])
+    stub.assert_awaited_once_with(world.conversation.pk, member)
