@@ -80,12 +80,12 @@ class ThreadUse:
         self.call_count -= 1
         self._ended_at = monotonic()
 
-    async def wait_until_quiet(self) -> bool:
-        """Return once there was no call for QUIET_SECONDS, or after MAX_WAIT_SECONDS.
+    async def wait_until_quiet(self, max_seconds: float = MAX_WAIT_SECONDS) -> bool:
+        """Return once there was no call for QUIET_SECONDS, or after ``max_seconds``.
 
         Returns whether it is quiet.
         """
-        deadline = monotonic() + MAX_WAIT_SECONDS
+        deadline = monotonic() + max_seconds
         while (current_time := monotonic()) < deadline:
             quiet_seconds = 0.0 if self.call_count else current_time - self._ended_at
             if quiet_seconds >= QUIET_SECONDS:

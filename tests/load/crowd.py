@@ -6,6 +6,7 @@ import json
 import select
 import socket
 import struct
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
@@ -13,6 +14,8 @@ from typing import Any
 
 #: Sockets that are opened together.
 BATCH = 50
+#: Newest texts of each socket that are kept: one read may take several.
+RECENT_TEXTS = 4
 #: Seconds in which something has to come.
 PATIENCE = 120.0
 _TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
@@ -22,7 +25,7 @@ _MASK = bytes(4)
 class CrowdSocket:
     """One open socket."""
 
-    __slots__ = ("_last", "frames", "line", "waits")
+    __slots__ = ("_recent_texts", "frames", "line", "waits")
 
     def __init__(self, port: int, path: str, cookie: str = "", room: int = 0) -> None:
         self.line = socket.socket()
@@ -30,7 +33,8 @@ class CrowdSocket:
             self.line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
         self.line.connect(("127.0.0.1", port))
         self.waits = bytearray()
-        self.frames, self._last = 0, b""
+        self.frames = 0
+        self._recent_texts: deque[bytes] = deque([b""], RECENT_TEXTS)
         self.line.sendall(
             f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n"
             f"Cookie: {cookie}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -53,7 +57,11 @@ class CrowdSocket:
     @property
     def last(self) -> str:
         """The newest text."""
-        return self._last.decode()
+        return self._recent_texts[-1].decode()
+
+    def has_received(self, text: str) -> bool:
+        """Tell whether one of the newest texts contains another one."""
+        return any(text.encode() in received_text for received_text in self._recent_texts)
 
     def say(self, message: dict[str, Any]) -> None:
         self._send(_TEXT, json.dumps(message).encode())
@@ -70,7 +78,8 @@ class CrowdSocket:
         while (frame := _frame(data, at)) is not None:
             code, begin, end = frame
             if code == _TEXT:
-                texts, self._last = texts + 1, data[begin:end]
+                texts += 1
+                self._recent_texts.append(data[begin:end])
             elif code == _PING:
                 self._send(_PONG, data[begin:end])
             elif code == _CLOSE:

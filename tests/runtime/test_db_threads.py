@@ -9,7 +9,6 @@ import pytest
 from asgiref.sync import ThreadSensitiveContext
 from django.db import connection
 
-from jpweb.runtime import db_threads
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread, thread_use
 from tests.runtime.playing import SOON, wait_for_task
 
@@ -54,11 +53,10 @@ async def test_request_connection_is_kept_for_the_next_call():
         assert await run_in_db_thread(_open) is line
 
 
-async def test_wait_until_quiet_during_a_call_returns_after_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(db_threads, "MAX_WAIT_SECONDS", SOON)
+async def test_wait_until_quiet_during_a_call_returns_after_it():
     gate = threading.Event()
     call = asyncio.create_task(run_in_db_thread(gate.wait, SOON))
-    waiting = asyncio.create_task(thread_use.wait_until_quiet())
+    waiting = asyncio.create_task(thread_use.wait_until_quiet(SOON))
     await asyncio.sleep(0)
     assert not waiting.done()
     gate.set()
@@ -66,12 +64,11 @@ async def test_wait_until_quiet_during_a_call_returns_after_it(monkeypatch: pyte
     assert call.done()
 
 
-async def test_wait_until_quiet_gives_up_during_a_long_call(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(db_threads, "MAX_WAIT_SECONDS", 0.01)
+async def test_wait_until_quiet_gives_up_during_a_long_call():
     gate = threading.Event()
     call = asyncio.create_task(run_in_db_thread(gate.wait, SOON))
     await asyncio.sleep(0)
-    await thread_use.wait_until_quiet()
+    await thread_use.wait_until_quiet(0.01)
     assert not call.done()
     gate.set()
     await call

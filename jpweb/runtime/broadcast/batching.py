@@ -27,7 +27,7 @@ class BatchRunner(Generic[K, M]):
     One batch of a key runs at a time; a member that becomes due meanwhile is in the next batch,
     once. ``on_failure`` is called with each member of a failed batch and the error. Of consecutive
     errors of one key the first is logged with its traceback.
-    ``coalesce_seconds``: delay of a batch, so that closely following members join it.
+    ``await_more``: is awaited before each batch, so that closely following members join it.
     ``max_parallel``: batches of different keys that run together; other keys wait for their turn.
     """
 
@@ -35,14 +35,11 @@ class BatchRunner(Generic[K, M]):
         self,
         process_batch: Callable[[K, list[M]], Awaitable[None]],
         on_failure: Callable[[M, BaseException], None],
-        coalesce_seconds: float = 0.0,
+        await_more: Callable[[], Awaitable[object]] | None = None,
         max_parallel: float = math.inf,
     ) -> None:
-        self._process_batch, self._on_failure, self._coalesce_seconds = (
-            process_batch,
-            on_failure,
-            coalesce_seconds,
-        )
+        self._process_batch, self._on_failure = process_batch, on_failure
+        self._await_more = await_more
         self._max_parallel = max_parallel
         self._due_members: dict[K, dict[M, None]] = {}
         self._tasks: dict[K, asyncio.Task[None]] = {}
@@ -78,8 +75,8 @@ class BatchRunner(Generic[K, M]):
         is_first = True
         while is_first or self._has_turn(key):
             is_first = False
-            if self._coalesce_seconds:
-                await asyncio.sleep(self._coalesce_seconds)
+            if self._await_more is not None:
+                await self._await_more()
             self._running_members[key] = list(self._due_members.pop(key))
             await self._process_batch(key, self._running_members[key])
             self._running_members[key] = []

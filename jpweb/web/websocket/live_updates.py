@@ -36,7 +36,7 @@ from jpweb.runtime.broadcast.batching import BatchRunner
 from jpweb.runtime.broadcast.close_codes import FORBIDDEN, SERVER_FAULT, SIGNED_OUT
 from jpweb.runtime.broadcast.flow_control import FlowControl
 from jpweb.runtime.broadcast.local_bus import Signal
-from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread, thread_use
 from jpweb.runtime.inquiries import presence
 from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
@@ -56,8 +56,8 @@ from jpweb.web.websocket.pending_sends import ConversationSend, UpdatesByPage
 from jpweb.web.websocket.pending_updates import PendingUpdates
 from jpweb.web.websocket.protocol import PageState, Subscription
 
-#: Delay of a conversation batch, so that the entries that a turn appends together are one update.
-COALESCE_SECONDS = 0.05
+#: Longest wait of a conversation batch for a pause: what a turn appends together is one update.
+MAX_COALESCE_SECONDS = 0.05
 #: Flow control of a socket whose server passes none in the scope; it never pauses.
 _NO_BACKPRESSURE = FlowControl()
 
@@ -240,7 +240,9 @@ async def _send_updates(sends: list[ConversationSend], updates: UpdatesByPage) -
 
 
 conversation_batches: BatchRunner[int, LiveUpdateConsumer] = BatchRunner(
-    _send_conversation, LiveUpdateConsumer.on_update_error, COALESCE_SECONDS
+    _send_conversation,
+    LiveUpdateConsumer.on_update_error,
+    lambda: thread_use.wait_until_quiet(MAX_COALESCE_SECONDS),
 )
 #: Costly batches are keyed by the hash of the page's state, which equal pages share.
 costly_conversation_batches: BatchRunner[tuple[int, int], LiveUpdateConsumer] = BatchRunner(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Awaitable, Callable
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
@@ -12,11 +13,13 @@ from jpweb.runtime.broadcast.batching import BatchRunner
 class Hall:
     """Notes each round; it lasts until the hall is opened."""
 
-    def __init__(self, gather: float = 0.0, at_once: float = math.inf) -> None:
+    def __init__(
+        self, await_more: Callable[[], Awaitable[None]] | None = None, at_once: float = math.inf
+    ) -> None:
         self.rounds: list[tuple[str, list[int]]] = []
         self.failed: list[int] = []
         self.open = asyncio.Event()
-        self.of: BatchRunner[str, int] = BatchRunner(self.deal, self.fail, gather, at_once)
+        self.of: BatchRunner[str, int] = BatchRunner(self.deal, self.fail, await_more, at_once)
 
     def fail(self, member: int, problem: BaseException) -> None:
         assert isinstance(problem, OSError)
@@ -45,8 +48,12 @@ async def test_members_scheduled_during_a_batch_join_the_next_one_once():
     assert hall.rounds == [("a", [1, 2]), ("a", [2, 3])]
 
 
-async def test_batch_with_a_gather_delay_includes_following_requests():
-    hall = Hall(gather=0.01)
+async def wait_briefly() -> None:
+    await asyncio.sleep(0.01)
+
+
+async def test_batch_that_waits_for_more_includes_following_requests():
+    hall = Hall(wait_briefly)
     for number in (1, 2, 1):
         hall.of.schedule_member("a", number)
         await asyncio.sleep(0)
@@ -140,7 +147,7 @@ def test_loop_that_ends_while_updates_gather_leaves_nothing_behind():
     async def tell(_key: str, members: list[str]) -> None:
         member_lists.append(members)
 
-    batches: BatchRunner[str, str] = BatchRunner(tell, lambda _member, _error: None, 0.01)
+    batches: BatchRunner[str, str] = BatchRunner(tell, lambda _member, _error: None, wait_briefly)
 
     async def schedule(member: str, seconds: float) -> None:
         batches.schedule_member("key", member)
