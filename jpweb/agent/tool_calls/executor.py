@@ -82,8 +82,8 @@ class ToolExecutor:
         A formatter may read what another call wrote, so its text is redacted as output is.
         """
         formatter = self._formatters.get(call.name)
-        formatted = None if formatter is None else await formatter(call.arguments)
-        return None if formatted is None else redact_text(self._run_secrets, formatted)
+        formatted_text = None if formatter is None else await formatter(call.arguments)
+        return None if formatted_text is None else redact_text(self._run_secrets, formatted_text)
 
     async def execute(
         self, name: str, arguments: Mapping[str, Any], answers: Mapping[str, Any], ask: AskQuestion

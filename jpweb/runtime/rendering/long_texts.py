@@ -64,14 +64,14 @@ def _cut_fence(block: LongText) -> Iterator[str]:
 
 def _find_longest_backticks(text: str) -> int:
     """Return the length of the longest run, which may reach over several chunks."""
-    longest = open_run = 0
+    longest_run = open_run = 0
     for chunk in text_chunks.split_text(text, escaping.MAX_BLOCK_CHARS):
         runs = [(run.start(), run.end()) for run in _BACKTICKS.finditer(chunk)]
         if runs and runs[0][0] == 0:
             runs[0] = (-open_run, runs[0][1])
-        longest = max(longest, *(end - start for start, end in runs), 0)
+        longest_run = max(longest_run, *(end - start for start, end in runs), 0)
         open_run = runs[-1][1] - runs[-1][0] if runs and runs[-1][1] == len(chunk) else 0
-    return longest
+    return longest_run
 
 
 def _cut_quote(text: str) -> Iterator[str]:
@@ -92,9 +92,9 @@ def _cut_quote(text: str) -> Iterator[str]:
 
 def _quote_lines(lines: list[str], *, is_line_begun: bool) -> str:
     """Return quoted lines; the mark of an empty last one is left to what follows."""
-    *complete, last = lines
-    marked = [f"> {line}" if line else ">" for line in complete]
-    marked.append(f"> {last}" if last else "")
+    *complete_lines, last_line = lines
+    marked_lines = [f"> {line}" if line else ">" for line in complete_lines]
+    marked_lines.append(f"> {last_line}" if last_line else "")
     if is_line_begun:
-        marked[0] = lines[0]
-    return "\n".join(marked)
+        marked_lines[0] = lines[0]
+    return "\n".join(marked_lines)

@@ -26,12 +26,12 @@ class TurnTitles:
         self._positions = [row[0] for row in self._rows]
         self.titles = {key: title for _, key, title in self._rows}
 
-    def replace(self, position: int, old: Element, new: Element) -> None:
+    def replace(self, position: int, old_element: Element, new_element: Element) -> None:
         """Derive the title of the turn that has this position, where the event was its source."""
         index = bisect_right(self._positions, position) - 1
         if index >= 0:
             key = self._rows[index][1]
-            self.titles[key] = derive_turn_title(self.titles[key], old, new)
+            self.titles[key] = derive_turn_title(self.titles[key], old_element, new_element)
 
     def list_changes(self) -> list[tuple[int, str, str]]:
         """Return the changed ones: key, title before and title after."""

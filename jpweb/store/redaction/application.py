@@ -81,7 +81,7 @@ def has_redactions(conversation_id: int) -> bool:
 
 class _ReplacedEntry(NamedTuple):
     entry: JournalEntry
-    replaced: Replacement
+    change: Replacement
     key: str
     new_text: str
 
@@ -168,11 +168,11 @@ class _Replacing:
         entries = JournalEntry.objects.filter(conversation=conversation, pk__in=keys)
         rows = [
             _ReplacedEntry(
-                entry, replaced, keyed_hashes.make_key(), db_text.clean_text(replaced.element.raw)
+                entry, change, keyed_hashes.make_key(), db_text.clean_text(change.element.raw)
             )
             for entry in entries.order_by("position")
             if (
-                replaced := plans.make_replacement(entry, self._plan.request, self._plan.marker)
+                change := plans.make_replacement(entry, self._plan.request, self._plan.marker)
             ).counts
         ]
         if not rows:
@@ -191,32 +191,38 @@ class _Replacing:
     def _replace_entry(
         self, row: _ReplacedEntry, event_masks: masks.Masks, suspected_anchors: Collection[str]
     ) -> None:
-        conversation, entry, new = self._conversation, row.entry, row.replaced.element
-        old, category = wire.read_element(entry.text), categorize_element(new)
+        conversation, entry, new_element = self._conversation, row.entry, row.change.element
+        old_element, category = wire.read_element(entry.text), categorize_element(new_element)
         compiled_write.update_rows(
-            JournalEntry, {"id": entry.pk}, text=row.new_text, kind=new.tag[:100], category=category
+            JournalEntry,
+            {"id": entry.pk},
+            text=row.new_text,
+            kind=new_element.tag[:100],
+            category=category,
         )
         if entry.category != category:
             counts = conversation.category_counts
             counts[entry.category] = counts.get(entry.category, 1) - 1
             counts[category] = counts.get(category, 0) + 1
-        if any(isinstance(event.kind, ChatRequest) for event in old.events):
-            for titled in (event_masks.read_element(entry.anchor, entry.text), old):
-                derived_columns.replace_turn_title(conversation, entry.position, titled, new)
-        derived_columns.replace_inquiry_columns(conversation, entry.position, new)
+        if any(isinstance(event.kind, ChatRequest) for event in old_element.events):
+            for titled_element in (event_masks.read_element(entry.anchor, entry.text), old_element):
+                derived_columns.replace_turn_title(
+                    conversation, entry.position, titled_element, new_element
+                )
+        derived_columns.replace_inquiry_columns(conversation, entry.position, new_element)
         if entry.anchor in suspected_anchors:
             self._open_rows += suggestions.follow_redaction(
-                conversation, entry, old, new, self._person
+                conversation, entry, old_element, new_element, self._person
             )
 
     def _record(self, rows: Sequence[_ReplacedEntry]) -> None:
         """Write a row and an entry of the ledger for each event."""
         conversation, request = self._conversation, self._plan.request
-        earlier = Redaction.objects.filter(
+        earlier_rows = Redaction.objects.filter(
             conversation=conversation, anchor__in=[row.entry.anchor for row in rows]
         )
-        numbers = Counter(earlier.values_list("anchor", flat=True))
-        earlier.exclude(text="").update(text="")
+        numbers = Counter(earlier_rows.values_list("anchor", flat=True))
+        earlier_rows.exclude(text="").update(text="")
         redactions = Redaction.objects.bulk_create(
             Redaction(
                 conversation=conversation,
@@ -237,7 +243,7 @@ class _Replacing:
 
     def _make_act(self, row: _ReplacedEntry, redaction: Redaction, number: int) -> NewAct:
         counts, anchor, text_key = (
-            row.replaced.counts,
+            row.change.counts,
             row.entry.anchor,
             keyed_hashes.derive_text_key,
         )

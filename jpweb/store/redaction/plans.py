@@ -114,9 +114,9 @@ def find_changes(conversation_id: int, request: RedactionRequest, person: Person
     conversation = Conversation.objects.get(pk=conversation_id)
     if obstacle := describe_obstacle(conversation.pk):
         raise NotRedactable(obstacle)
-    resolved = suggestions.resolve_markers(conversation.pk, request.strings)
+    resolved_strings = suggestions.resolve_markers(conversation.pk, request.strings)
     plan = Plan(
-        replace(request, strings=resolved),
+        replace(request, strings=resolved_strings),
         db_text.clean_text(request.make_marker(person.display_name)),
         Preview(file=conversation.source),
     )
@@ -139,7 +139,7 @@ def make_replacement(entry: JournalEntry, request: RedactionRequest, marker: str
     """Return the new element of an entry. Raises NotRedactable where content would stay."""
     element, strings = wire.read_element(entry.text), request.strings
     try:
-        replaced = (
+        change = (
             replacement.replace_in_element(element, strings, marker, has_numbers=True)
             if strings
             else replacement.replace_whole(element, marker)
@@ -149,18 +149,18 @@ def make_replacement(entry: JournalEntry, request: RedactionRequest, marker: str
             f"Event {entry.position} can't keep its form with these strings replaced: {error}. "
             "Redact all of its content instead."
         ) from error
-    if not strings and db_text.clean_text(replaced.element.raw) == entry.text:
+    if not strings and db_text.clean_text(change.element.raw) == entry.text:
         return Replacement(element, {}, ())  # done before, by a redaction that broke off
-    if replaced.counts and any(string in marker for string in replaced.strings):
+    if change.counts and any(string in marker for string in change.strings):
         raise NotRedactable("The reason repeats what is redacted. Say it in other words.")
-    is_kept = any(string in replaced.element.raw for string in strings)
-    if replaced.counts and is_kept and not request.is_conversation_wide:
+    is_kept = any(string in change.element.raw for string in strings)
+    if change.counts and is_kept and not request.is_conversation_wide:
         raise NotRedactable(
             f"One of these strings is also in a name or an id of event {entry.position}. Names "
             "and ids can't be redacted. Redact all content of the event, or these strings "
             "everywhere in the conversation: the preview then names what stays."
         )
-    return replaced
+    return change
 
 
 def _plan_entries(
@@ -176,15 +176,15 @@ def _plan_entries(
     entries = _select_entries(conversation, plan.request).order_by("position")
     for entry in entries.iterator(chunk_size=200):
         place = (entry.anchor, entry.position, entry.kind)
-        replaced = make_replacement(entry, plan.request, plan.marker)
-        if replaced.counts:
-            plan.preview.events.append(PreviewedEvent(*place, replaced.counts))
+        change = make_replacement(entry, plan.request, plan.marker)
+        if change.counts:
+            plan.preview.events.append(PreviewedEvent(*place, change.counts))
             plan.entry_keys.append((entry.pk, entry.anchor in event_masks))
-            masked = event_masks.read_element(entry.anchor, entry.text)
-            for old in (masked, wire.read_element(entry.text)):
-                titles.replace(entry.position, old, replaced.element)
-            strings, keys = strings or replaced.strings, keys | replaced.keys
-        if fields := kept_texts.list_kept_fields(replaced.element, plan.request.strings):
+            masked_element = event_masks.read_element(entry.anchor, entry.text)
+            for old_element in (masked_element, wire.read_element(entry.text)):
+                titles.replace(entry.position, old_element, change.element)
+            strings, keys = strings or change.strings, keys | change.keys
+        if fields := kept_texts.list_kept_fields(change.element, plan.request.strings):
             plan.preview.kept_events.append(KeptEvent(*place, fields))
     return strings, keys, titles
 
@@ -215,8 +215,10 @@ def _select_entries(
         return entries
     element_anchor, _ = anchor_ids.split_anchor(request.anchor)
     content_anchor = anchor_ids.strip_ordinal(element_anchor)
-    equal = models.Q(anchor=content_anchor) | models.Q(anchor__startswith=f"{content_anchor}-x")
-    return entries.filter(equal)
+    equal_anchors = models.Q(anchor=content_anchor) | models.Q(
+        anchor__startswith=f"{content_anchor}-x"
+    )
+    return entries.filter(equal_anchors)
 
 
 def _is_too_long(conversation: Conversation) -> bool:

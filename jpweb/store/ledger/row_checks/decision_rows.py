@@ -150,9 +150,9 @@ def _is_channel_same(act: ChainedAct, channel: str) -> bool:
 
 def _is_time_same(act: ChainedAct, asked_at: datetime) -> bool:
     """Tell whether a row was asked when its entry says; earlier entries have no such time."""
-    recorded = act.details.get("asked_at", asked_at.isoformat())
+    recorded_time = act.details.get("asked_at", asked_at.isoformat())
     try:
-        return datetime.fromisoformat(recorded) == asked_at
+        return datetime.fromisoformat(recorded_time) == asked_at
     except (TypeError, ValueError):
         return False
 

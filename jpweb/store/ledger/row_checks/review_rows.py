@@ -48,13 +48,13 @@ class ReviewComparison:
         self, acts: Sequence[ChainedAct], anchors: Mapping[int, str]
     ) -> Iterator[Problem]:
         """Yield the reviews that are gone or changed; ``anchors`` are those of questions by key."""
-        missing = {_make_key(act): act for act in acts}
+        missing_acts = {_make_key(act): act for act in acts}
         reviews = Review.objects.filter(conversation__in={act.conversation_id for act in acts})
         for row in reviews.order_by().iterator(_BATCH_ROWS) if acts else ():
-            act = missing.pop((row.conversation_id, _hash_review(row)), None)
+            act = missing_acts.pop((row.conversation_id, _hash_review(row)), None)
             if act is not None:
                 yield from _compare_columns(act, row, anchors)
-        for act in missing.values():
+        for act in missing_acts.values():
             yield from self._explain_missing(act, anchors)
 
     def _explain_missing(self, act: ChainedAct, anchors: Mapping[int, str]) -> Iterator[Problem]:
