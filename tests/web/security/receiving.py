@@ -81,8 +81,20 @@ class SlowClient:
             await self._task
 
     async def _take(self) -> dict[str, Any]:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            return await self._responses.get()
+        """Return the next message; an empty one where the application ended without another.
+
+        A connection that is cut off ends it before or after its last message.
+        """
+        assert self._task is not None
+        next_message = asyncio.create_task(self._responses.get())
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await asyncio.wait({next_message, self._task}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.sleep(0)  # a message that was put at the end reaches its getter
+        finally:
+            if not next_message.done():
+                next_message.cancel()
+        return {} if next_message.cancelled() or not next_message.done() else next_message.result()
 
 
 @asynccontextmanager
