@@ -194,8 +194,8 @@ def find_chain_problems(links: Iterable[Link], head: dict[str, Any]) -> Iterator
     yield from gaps
     chain_hash = reduce(hash_link, (hashes[key] for key in sequences[1:-1]), GENESIS_HASH)
     if not gaps and chain_hash != head["chain_hash"]:
-        text = "the chain up to here is not the one that was signed: this or an earlier entry is"
-        yield Problem(last_sequence, f"{text} another")
+        text = "the chain up to here is not the one that was signed: this or an earlier entry"
+        yield Problem(last_sequence, f"{text} was changed")
 
 
 def _describe_text_problem(text: str, text_hash: str) -> str:

@@ -97,9 +97,7 @@ class DecisionComparison:
         """Yield once that a conversation is gone: jpweb deletes none."""
         if act.conversation_id not in self._gone_ids:
             self._gone_ids.add(act.conversation_id)
-            yield Problem(
-                act.sequence, f"conversation {act.conversation_id}, of which it is, is gone"
-            )
+            yield Problem(act.sequence, f"its conversation {act.conversation_id} is gone")
 
 
 def _load_rows(acts: Collection[ChainedAct]) -> _Rows:

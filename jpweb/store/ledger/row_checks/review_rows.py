@@ -72,7 +72,7 @@ class ReviewComparison:
             key=lambda row: not is_decider_same(act, row.reviewer_name, row.reviewer_id)
         )
         if not candidates:
-            yield Problem(act.sequence, "the row of its review is gone, or is one of other content")
+            yield Problem(act.sequence, "the row of its review is gone, or has other content")
             return
         row = candidates[0]
         if _is_redacted(row):
@@ -80,7 +80,7 @@ class ReviewComparison:
             yield from _compare_columns(act, row, anchors)
         else:
             name = f"the row of review {row.pk}"
-            yield Problem(act.sequence, f"{name} was changed: its verdict or note is another")
+            yield Problem(act.sequence, f"{name} was changed: its verdict or note differs")
 
     def find_unrecorded(self) -> Iterator[Problem]:
         """Yield the reviews that have no entry, of conversations that have more than entries.

@@ -132,12 +132,12 @@ def change_review(**columns: Any) -> Callable[[], int]:
     [
         (
             change_review(verdict="fine", note="all good", reviewer_name="Zed"),
-            "was changed: its verdict or note is another",
+            "was changed: its verdict or note differs",
         ),
-        (change_review(note="all good", nonce=""), "was changed: its verdict or note is another"),
+        (change_review(note="all good", nonce=""), "was changed: its verdict or note differs"),
         (
             change_review(note="[redacted by Ada: x]", nonce=""),
-            "was changed: its verdict or note is another",
+            "was changed: its verdict or note differs",
         ),
         (change_review(reviewer_name="Zed"), "differs from it: reviewer"),
         (change_review(reviewer_id=None), "differs from it: reviewer"),
@@ -162,7 +162,7 @@ def test_changed_review_is_named(desk: ReviewDesk, change: Callable[[], int], pr
 
 def test_deleted_reviews_are_named(desk: ReviewDesk):
     Review.objects.all().delete()
-    text = "the row of its review is gone, or is one of other content"
+    text = "the row of its review is gone, or has other content"
     assert list_problems() == [f"entry {get_sequence(Act.REVIEWED, n)}: {text}" for n in (0, 1)]
 
 
@@ -204,7 +204,7 @@ def test_conversation_that_is_gone_is_named_once(desk: ReviewDesk):
     Conversation.objects.all().delete()
     (problem,) = list_problems()
     entry = f"entry {get_sequence(Act.INQUIRY_ANSWERED)}"
-    assert problem == f"{entry}: conversation {key}, of which it is, is gone"
+    assert problem == f"{entry}: its conversation {key} is gone"
 
 
 def test_reviews_that_were_imported_are_no_problem(desk: ReviewDesk, tmp_path: Path):
