@@ -353,10 +353,13 @@ def format_whole_time(seconds: int) -> str:
 
 
 def format_age(at: datetime) -> str:
-    """Return the age of an instant in words; "" beyond 30 days and in the future."""
+    """Return the age of an instant in words; "" beyond 30 days and in the future.
+
+    What another clock dates a little ahead is new: machines' clocks differ, and get adjusted.
+    """
     current_time = clock.now()
     age = current_time - at
-    if age > timedelta(days=30) or age < timedelta(0):
+    if age > timedelta(days=30) or age < -timedelta(minutes=1):
         return ""
     if age < timedelta(minutes=1):
         return "just now"
