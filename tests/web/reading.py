@@ -15,11 +15,22 @@ VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "met
 class Tag(dict[str, str]):
     """An element: its attributes, its name, and the text inside it."""
 
-    def __init__(self, tag: str, attributes: dict[str, str], parents: list[Tag]) -> None:
+    def __init__(
+        self, tag: str, attributes: dict[str, str], parents: tuple[Tag, ...], page_texts: list[str]
+    ) -> None:
         super().__init__(attributes)
         self.tag = tag
         self.parents = parents
-        self.text = ""
+        #: The texts of the page so far, and which of them begin the element's own and follow it.
+        self._page_texts = page_texts
+        self._start, self._end = len(page_texts), -1
+
+    def end(self) -> None:
+        self._end = len(self._page_texts)
+
+    @property
+    def text(self) -> str:
+        return "".join(self._page_texts[self._start : self._end])
 
     def inside(self, **attributes: str) -> bool:
         return any(_fits(parent, attributes) for parent in self.parents)
@@ -31,32 +42,33 @@ class ParsedPage(HTMLParser):
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
         self.tags: list[Tag] = []
-        self.text = ""
         self.crossed: list[str] = []
+        self._texts: list[str] = []
         self._open: list[Tag] = []
         self.feed(html)
         self.close()
-
-    @property
-    def unclosed(self) -> list[str]:
-        return [tag.tag for tag in self._open]
+        self.unclosed = [tag.tag for tag in self._open]
+        for tag in self._open:
+            tag.end()
+        self.text = "".join(self._texts)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        element = Tag(tag, {key: value or "" for key, value in attrs}, list(self._open))
+        attributes = {key: value or "" for key, value in attrs}
+        element = Tag(tag, attributes, tuple(self._open), self._texts)
         self.tags.append(element)
-        if tag not in VOID:
+        if tag in VOID:
+            element.end()
+        else:
             self._open.append(element)
 
     def handle_endtag(self, tag: str) -> None:
         if self._open and self._open[-1].tag == tag:
-            self._open.pop()
+            self._open.pop().end()
         else:
             self.crossed.append(tag)
 
     def handle_data(self, data: str) -> None:
-        self.text += data
-        for tag in self._open:
-            tag.text += data
+        self._texts.append(data)
 
     def __iter__(self) -> Iterator[Tag]:
         return iter(self.tags)
