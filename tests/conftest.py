@@ -20,7 +20,11 @@ from tests.machine.suite.compiling import compile_own_share
 from tests.machine.suite.grouping import arrange_items, make_scheduler
 from tests.machine.suite.locks import check_no_lock_left
 from tests.machine.suite.patches import compile_under_patches
-from tests.machine.suite.shortcuts import reuse_static_files, skip_permissions
+from tests.machine.suite.shortcuts import (
+    remember_versions,
+    reuse_static_files,
+    skip_permissions,
+)
 from tests.machine.templates import (
     begin_migrated_sqlite,
     copy_migrated_sqlite,
@@ -86,6 +90,7 @@ def shortcuts(django_test_environment: None) -> Iterator[None]:
     skip_permissions()
     with pytest.MonkeyPatch.context() as patch:
         reuse_static_files(patch)
+        remember_versions(patch)
         yield
 
 
