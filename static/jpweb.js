@@ -23,7 +23,7 @@ import { clearOtherPeople, restoreDrafts, settleSentDrafts } from "./js/drafts.j
 import "./js/card-keys.js";
 import "./js/palette.js";
 import { announceNewCards, focusNextCard, focusSettledCard, numberCards, revealHash, showApprovals } from "./js/question-cards.js";
-import { AUTOMATIC } from "./js/requests.js";
+import { loadFragment, runSerially } from "./js/requests.js";
 import { updateTimes } from "./js/relative-time.js";
 import { observeCards } from "./js/read-receipts.js";
 import { showToggle, updateCount } from "./js/notifications.js";
@@ -99,13 +99,14 @@ function removeSettledCards() {
 
 const RECEIPT_DELAY_MS = 2000; // after which the server has stored a receipt
 
+const loadQuestion = runSerially(() => loadFragment(byId("page").dataset.refresh, byId("page"), "none"));
 // The page of one question or approval fetches its state after each message while that is pending,
 // and always when it was settled from this page.
 function refreshQuestion(isSettledHere = false) {
   const page = byId("page");
   if (!page || !page.dataset.refresh) return;
   if (!isSettledHere && !document.querySelector("main .card:is([data-question], [data-approval], [data-pending])")) return;
-  htmx.ajax("GET", page.dataset.refresh, { source: page, swap: "none", headers: AUTOMATIC });
+  loadQuestion();
 }
 setInterval(() => refreshQuestion(), 30000);
 

@@ -1,5 +1,6 @@
 // Who is on a question, and questions that the person snoozed.
 import { announce, byId, findAll, findOpenCards, on, personId } from "./dom.js";
+import { requestFragment } from "./requests.js";
 
 // Fragments from the socket are the same for everyone: here their holder gets the button to release.
 on("htmx:load", ({ target }) => {
@@ -39,19 +40,19 @@ on("submit", (event) => {
   if (!target.matches(".claim")) return;
   event.preventDefault();
   notePress(target);
-  htmx.ajax("POST", target.action, { source: target, target, swap: "outerHTML" });
+  requestFragment("POST", target.action, { source: target, target, swap: "outerHTML" });
 });
 on("click", (event) => {
   const link = event.target.closest && event.target.closest(".card :is(a.claim, a.snooze)");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   const options = { source: link, target: link, swap: "outerHTML" };
-  if (link.matches(".snooze")) htmx.ajax("GET", link.href, options);
+  if (link.matches(".snooze")) requestFragment("GET", link.href, options);
   else {
     notePress(link);
     const csrfToken = document.querySelector("meta[name=csrf-token]");
     const values = { csrfmiddlewaretoken: csrfToken ? csrfToken.content : "" };
-    htmx.ajax("POST", link.href.replace(/choose$/, "").replace(/\/$/, ""), { ...options, values });
+    requestFragment("POST", link.href.replace(/choose$/, "").replace(/\/$/, ""), { ...options, values });
   }
 });
 on("htmx:afterSwap", () => {

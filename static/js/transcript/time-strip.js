@@ -1,15 +1,16 @@
-// Fetches the strip of times above the transcript again once a run has begun or ended.
+// Fetches the strip of times above the transcript, and again once a run has begun or ended.
 import { byId, on } from "../dom.js";
-import { AUTOMATIC } from "../requests.js";
+import { loadFragment, runSerially } from "../requests.js";
 
 const readRun = () => (byId("composer") ? byId("composer").dataset.run : "");
-let shownRun = readRun();
+let shownRun = null; // null until the first strip has come
 
-on("htmx:wsAfterMessage", () => {
+// A request that was lost is made again after the next message or connection.
+const updateStrip = runSerially(async () => {
   const strip = byId("time-strip");
-  if (!strip || !strip.dataset.href || readRun() === shownRun) return;
-  shownRun = readRun();
-  htmx.ajax("GET", strip.dataset.href, {
-    target: "#time-strip", swap: "outerHTML", selectOOB: "#model", headers: AUTOMATIC,
-  });
+  const run = readRun();
+  if (!strip || !strip.dataset.href || run === shownRun) return;
+  if (await loadFragment(strip.dataset.href, "#time-strip", "outerHTML", { selectOOB: "#model" })) shownRun = run;
 });
+for (const name of ["htmx:wsAfterMessage", "jpweb:connected"]) on(name, updateStrip);
+updateStrip();

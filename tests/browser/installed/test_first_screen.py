@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from tests.browser.pages import (
     BOOLEAN,
     DOWN,
+    SELECT,
     Home,
     Visit,
     answer_question,
@@ -154,6 +155,7 @@ def test_installed_command_runs_a_team(desk: InstalledJpweb, open_page: Pages):
         visit = Visit(Home(team.start()), open_page)
         page = visit.begin("Team")
         answer_question(page, BOOLEAN, "Yes")
+        find_card(page, SELECT)  # an answer that is lost with the server is a complaint
         open_page.forgive(DOWN)
     finally:
         team.forget()
