@@ -85,12 +85,18 @@ class DaphneServer(Server):  # type: ignore[misc]  # daphne is untyped
         self._on_stop = on_stop
         #: Why the port could not be opened.
         self.listen_failure: OSError | None = None
+        self.is_stopping = False
+        self._ports: list[Any] = []
 
     def run(self) -> None:
         # daphne takes its factories from module globals; it has no parameter for them.
         daphne.server.HTTPFactory = BoundedFactory
         daphne.server.WebSocketFactory = BoundedSocketFactory
         super().run()
+
+    def listen_success(self, port: Any) -> None:
+        self._ports.append(port)
+        super().listen_success(port)
 
     def listen_error(self, failure: Failure) -> None:
         """Keep the error for ``run_server``, which raises it; daphne logs it and returns."""
@@ -150,6 +156,14 @@ class DaphneServer(Server):  # type: ignore[misc]  # daphne is untyped
                 protocol.check_timeouts()
 
     def kill_all_applications(self) -> defer.Deferred[None]:
+        """Accept no more connections, drop the WebSockets, and await ``on_stop``.
+
+        A page that reconnected to a server that stops would hear that its run was released, and
+        begin requests that are cut off.
+        """
+        self.is_stopping = True
+        for port in self._ports:
+            port.stopListening()
         for protocol in list(self.connections):
             if hasattr(protocol, "sendClose"):
                 protocol.transport.abortConnection()

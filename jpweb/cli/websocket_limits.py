@@ -35,6 +35,8 @@ class BoundedSocket(WebSocketProtocol):  # type: ignore[misc]  # daphne is untyp
         # daphne decodes them as ASCII, and logs a traceback where that fails.
         if not request.headers.get("sec-websocket-protocol", "").isascii():
             raise ConnectionDeny(ConnectionDeny.BAD_REQUEST, "Invalid subprotocols")
+        if self.factory.server_class.is_stopping:  # on a connection that is still open
+            raise ConnectionDeny(ConnectionDeny.SERVICE_UNAVAILABLE, "Stopping")
         return super().onConnect(request)
 
     def onMessageFrameBegin(self, length: int) -> None:  # noqa: N802  autobahn's name

@@ -3,14 +3,17 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from autobahn.exception import Disconnected, PayloadExceededError
+from autobahn.websocket.types import ConnectionDeny
 from twisted.internet.task import Clock
 
 from jpweb.cli import daphne_server
 from jpweb.cli.daphne_server import DaphneServer, PortTaken, find_free_port
+from jpweb.cli.websocket_limits import BoundedSocket
 from jpweb.number_settings import MAX_PORT
 from jpweb.runtime.broadcast import close_codes
 from tests.machine.ports import LOOPBACK
@@ -89,6 +92,20 @@ async def test_server_exits_when_its_tasks_have_ended_or_at_the_timeout(
 
     stuck = DaphneServer(never_ends, application=None, endpoints=["tcp:port=0"])
     await stuck._run_on_stop()
+
+
+async def test_stopping_server_refuses_a_socket_on_an_open_connection(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(daphne_server, "DRAIN_SECONDS", 0)
+    server = DaphneServer(do_nothing, application=None, endpoints=["tcp:port=0"])
+    server.connections = {}
+    handshake = BoundedSocket()
+    handshake.factory = SimpleNamespace(server_class=server)
+    await server.kill_all_applications().asFuture(asyncio.get_running_loop())
+    with pytest.raises(ConnectionDeny) as denial:
+        handshake.onConnect(SimpleNamespace(headers={}))
+    assert denial.value.code == ConnectionDeny.SERVICE_UNAVAILABLE
 
 
 def test_find_free_port_passes_over_one_that_is_listened_on():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import sys
@@ -78,6 +79,19 @@ def test_server_that_ends_keeps_everything_for_the_next_start(live: Live):
     assert before.count('href="/conversations/') > 1
     assert len(set(links)) == len(links)
     assert "Traceback" not in server.log_text()
+
+
+def test_server_that_stops_accepts_no_more_connections(live: Live):
+    server = live()
+    owner = Visitor(server.url)
+    owner.sign_in(server.link)
+    with owner.socket() as connection:
+        os.kill(server.pid, signal.SIGTERM)
+        with pytest.raises(ConnectionClosed):
+            drain(connection)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((LOOPBACK, server.port)).close()
+    assert server.stop() == 0
 
 
 def drain(connection: ClientConnection) -> None:
