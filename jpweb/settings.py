@@ -188,12 +188,12 @@ if IS_SQLITE:
         "init_command": f"PRAGMA journal_mode=WAL; {_sync_pragmas}",
     }
 else:
-    from jpweb.store.database import timeouts  # needs psycopg, which SQLite does not
+    from jpweb.store.database.timeout_connections import make_pool_options
+    from jpweb.store.database.timeouts import make_connection_options
 
-    _options = DATABASES["default"].get("OPTIONS", {})
-    DATABASES["default"]["OPTIONS"] = {
-        **timeouts.make_connection_options(STATEMENT_SECONDS, _options),
-        "pool": timeouts.make_pool_options(STATEMENT_SECONDS, min_size=1, max_size=10, timeout=5),
+    _options = make_connection_options(STATEMENT_SECONDS, DATABASES["default"].get("OPTIONS", {}))
+    DATABASES["default"]["OPTIONS"] = _options | {
+        "pool": make_pool_options(STATEMENT_SECONDS, min_size=1, max_size=10, timeout=5),
     }
     # The pool replaces a dead connection before a request gets it.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True

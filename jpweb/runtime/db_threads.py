@@ -12,7 +12,7 @@ from asgiref.sync import SyncToAsync
 from channels.db import database_sync_to_async
 from django.db import connections
 
-from jpweb.store.database.timeouts import limit_replies
+from jpweb.store.database.reply_limits import limit_replies
 
 #: Seconds for one reply of the database in the shared thread-sensitive thread. Slower functions
 #: use ``run_in_background_thread``.

@@ -23,7 +23,7 @@ from procrastinate.manager import JobManager
 from procrastinate.tasks import configure_task
 from psycopg import OperationalError
 
-from jpweb.store.database import timeouts
+from jpweb.store.database import timeout_connections
 from jpweb.store.database.availability import find_outage
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ async def open_engine(advance_run: Callable[[int], Awaitable[None]]) -> AsyncIte
         "timeout": REPLY_SECONDS,
         # Limits every query, also those that procrastinate makes by itself: a worker that waits
         # for ever to unregister, over a half-open connection, is never restarted.
-        "connection_class": timeouts.make_async_timeout_connection(REPLY_SECONDS),
+        "connection_class": timeout_connections.make_async_timeout_connection(REPLY_SECONDS),
     }
     engine = App(connector=PsycopgConnector(kwargs=connector_params(), **sizes))
     engine.job_manager = _ResilientJobManager(engine.connector)

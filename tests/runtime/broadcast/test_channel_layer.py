@@ -78,7 +78,7 @@ async def receiving() -> AsyncIterator[None]:
             await task
         layer = get_channel_layer()
         if layer is not None:
-            with suppress(OSError, *channel_layer.LAYER_ERRORS):
+            with suppress(OSError, *channel_layer.get_layer_errors()):
                 await layer.flush()
 
 

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg_pool import ConnectionPool
 
-from jpweb.store.database import timeouts
+from jpweb.store.database import reply_limits, timeout_connections, timeouts
 from jpweb.store.database.availability import Outage, find_outage
 from tests.machine.faults.proxy import Proxy, run_proxy
 from tests.machine.ports import wait_until
@@ -41,8 +41,10 @@ def proxy(database: str) -> Iterator[Proxy]:
 def pool(database: str, proxy: Proxy) -> Iterator[ConnectionPool[Any]]:
     parts = psycopg.conninfo.conninfo_to_dict(database, port=proxy.port)
     options = timeouts.make_connection_options(STATEMENT_SECONDS, parts)
-    sizes = timeouts.make_pool_options(STATEMENT_SECONDS, min_size=1, max_size=2, timeout=20)
-    sizes["connection_class"] = timeouts.make_timeout_connection(REPLY_SECONDS)
+    sizes = timeout_connections.make_pool_options(
+        STATEMENT_SECONDS, min_size=1, max_size=2, timeout=20
+    )
+    sizes["connection_class"] = timeout_connections.make_timeout_connection(REPLY_SECONDS)
     check = ConnectionPool.check_connection
     with ConnectionPool(
         kwargs=options | {"autocommit": True}, check=check, **sizes
@@ -144,10 +146,10 @@ def test_error_of_a_statement_keeps_its_class(pool: ConnectionPool[Any]):
 def test_reply_limit_of_a_task_is_shorter_than_its_connections(
     pool: ConnectionPool[Any], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(timeouts.TimeoutConnection, "REPLY_SECONDS", 60)
+    monkeypatch.setattr(timeout_connections.TimeoutConnection, "REPLY_SECONDS", 60)
     with (
         pool.connection() as line,
-        timeouts.limit_replies(0.05),
+        reply_limits.limit_replies(0.05),
         pytest.raises(psycopg.OperationalError, match=r"for 0\.05"),
     ):
         line.execute("SELECT pg_sleep(0.4)")
@@ -171,7 +173,7 @@ def test_options_of_the_address_win_over_the_limits():
 async def test_silent_statement_of_asyncio_raises_and_closes_its_connection(
     database: str, proxy: Proxy
 ):
-    limited = timeouts.make_async_timeout_connection(STATEMENT_SECONDS)
+    limited = timeout_connections.make_async_timeout_connection(STATEMENT_SECONDS)
     conninfo = psycopg.conninfo.make_conninfo(database, port=proxy.port)
     async with await limited.connect(conninfo) as line:
         proxy.silence()
@@ -181,7 +183,7 @@ async def test_silent_statement_of_asyncio_raises_and_closes_its_connection(
 
 
 async def test_notification_may_come_later_than_a_reply(database: str):
-    limited = timeouts.make_async_timeout_connection(60)
+    limited = timeout_connections.make_async_timeout_connection(60)
     notify_late = "SELECT pg_sleep(0.3), pg_notify('things', '')"
     async with await limited.connect(database, autocommit=True) as line:
         await line.execute("LISTEN things")
