@@ -191,6 +191,7 @@ def run_server(
     Raises PortTaken where another process has opened the port since ``check_port``.
     The ``coroutines`` run in the server's event loop; ``on_stop`` is awaited there when it stops.
     """
+    gc_tuning.collect_rarely()  # also where no command of jpweb has: in a benchmark's server
     tasks: list[asyncio.Task[None]] = []
 
     def start_tasks() -> None:

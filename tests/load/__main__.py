@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from jpweb.cli import gc_tuning
 from tests.load.benchmark import BENCHMARKS, Benchmark, BenchmarkResult, BenchRun
 from tests.load.sizes import FULL, TOY, Size
 
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ |= {"DATABASE_URL": "sqlite://:memory:", "JPWEB_DATA": data}
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
         django.setup()
+        gc_tuning.collect_rarely()  # as each command of jpweb does
         rows = _measure([BENCHMARKS[name] for name in selection or BENCHMARKS], size, console)
     console.print(_table(rows))
     if size != FULL:
