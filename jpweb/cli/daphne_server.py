@@ -7,6 +7,7 @@ too late), so the process exits by ``os._exit`` once everything is flushed.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import os
 import socket
@@ -104,6 +105,14 @@ class DaphneServer(Server):  # type: ignore[misc]  # daphne is untyped
         self.stop()
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
+        """Begin the application of a request or a WebSocket in an empty context.
+
+        The next request of a connection is read in the context of the one before, whose
+        ``ThreadSensitiveContext`` refuses calls once it has exited.
+        """
+        return contextvars.Context().run(self._begin_application, protocol, scope)
+
+    def _begin_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         """Give a WebSocket its flow control, and a request the function that cuts it off.
 
         daphne takes ``root_path`` from the header ``Daphne-Root-Path`` of any client. Every address
