@@ -113,12 +113,7 @@ class DaphneServer(Server):  # type: ignore[misc]  # daphne is untyped
         return contextvars.Context().run(self._begin_application, protocol, scope)
 
     def _begin_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
-        """Give a WebSocket its flow control, and a request the function that cuts it off.
-
-        daphne takes ``root_path`` from the header ``Daphne-Root-Path`` of any client. Every address
-        of a page begins with it, also of those that ``web/html_cache.py`` gives to other people.
-        """
-        scope["root_path"] = self.root_path
+        """Give a WebSocket its flow control, and a request the function that cuts it off."""
         if scope["type"] == "websocket":
             scope[FLOW_CONTROL_KEY] = FlowControl()
             # Until here the HTTP channel was the transport's producer.

@@ -90,6 +90,12 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]  # daphne is untyped
             self.content.write(data)
 
     def process(self) -> Any:
+        """Begin the application, unless the body is refused.
+
+        daphne takes ``root_path`` from the header ``Daphne-Root-Path`` of any client. Every address
+        of a page begins with it, also of those that ``web/html_cache.py`` gives to other people.
+        """
+        self.requestHeaders.removeHeader(b"daphne-root-path")
         if not self._is_refused:
             return super().process()
         return self.channel.loseConnection()

@@ -11,7 +11,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from asgiref.sync import ThreadSensitiveContext
-from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.core.handlers.base import BaseHandler
 from django.http import HttpRequest
 from django.urls import Resolver404, resolve
@@ -22,8 +22,26 @@ from jpweb.runtime.db_threads import DbThread, run_in_db_thread
 MAX_IDLE_THREADS = 8
 
 
+class Utf8Request(ASGIRequest):
+    """A request in UTF-8, whatever charset its ``Content-Type`` names.
+
+    Pages send no other. Python has charsets that no text can be decoded from, such as ``hex``; and
+    where Django refuses a form's charset, its pages of errors read the form again and fail.
+    """
+
+    @property
+    def encoding(self) -> None:
+        """The default charset."""
+
+    @encoding.setter
+    def encoding(self, _charset: str | None) -> None:
+        """Ignore a charset."""
+
+
 class RequestHandler(ASGIHandler):
     """Django's ASGI handler with threads that outlive a request."""
+
+    request_class = Utf8Request
 
     def __init__(self) -> None:
         super().__init__()

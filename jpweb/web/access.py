@@ -319,11 +319,19 @@ def _make_sign_in_url(next_url: str) -> str:
     return reverse("sign-in") + (f"?{query}" if query else "")
 
 
+def _find_current_path(htmx: HtmxDetails) -> str:
+    """Return the path of the page that sent a request; "" of another site, or where it is none."""
+    try:
+        return htmx.current_url_abs_path or ""
+    except ValueError:  # urlsplit refuses some addresses, such as half of an IPv6 one
+        return ""
+
+
 def _redirect_to_sign_in(request: HttpRequest) -> HttpResponse:
     htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # set by its middleware
     if htmx:
         # htmx would follow a redirect and swap the sign-in page in as a fragment.
-        return HttpResponseClientRedirect(_make_sign_in_url(htmx.current_url_abs_path or ""))
+        return HttpResponseClientRedirect(_make_sign_in_url(_find_current_path(htmx)))
     next_url = request.get_full_path() if request.method == "GET" else ""
     response = HttpResponseRedirect(_make_sign_in_url(next_url))
     if cache_headers.has_session_cookie(request):
