@@ -78,6 +78,7 @@ def list_ranges(
 ) -> list[IndexRange]:
     """Return the ranges that follow the row with a key, 0 for the first, one after the other.
 
+    A key of no row in these workspaces is 0: else pages would compare with rows of others.
     They are the rest of the rows with its value, and then the rows with other values. One range
     with OR would read all rows of the value for each page. ``has_first``: they begin with the row.
     """
@@ -88,7 +89,8 @@ def list_ranges(
     sort_column = SORT_COLUMNS[order.name]
     rows, condition, _ = _narrow(workspace_ids, filters, order)
     rows = rows.annotate(sort_value=sort_column)
-    last_row = Inquiry.objects.filter(pk=after).values_list(sort_column).first() if after else None
+    listed_rows = Inquiry.objects.filter(workspace_id__in=workspace_ids)
+    last_row = listed_rows.filter(pk=after).values_list(sort_column).first() if after else None
     if last_row is None:
         return [_make_range(rows, condition, order)]
     side = "lt" if order.is_descending else "gt"

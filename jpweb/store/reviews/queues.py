@@ -159,10 +159,19 @@ QUEUE_NAMES = (*_TASK_QUEUES, *_CONDITIONS, "sample")
 
 
 def load_queues(person_id: int) -> ReviewQueues:
-    """Return all queues of a person; up to nine queries. The demo is left out, unless it is all."""
-    workspaces = audit.list_workspaces(person_id)
-    keys = [row.pk for row in workspaces if not audit.is_demo(row)]
-    return _load_queues(person_id, keys or [row.pk for row in workspaces])
+    """Return all queues of a person; up to nine queries."""
+    workspace_ids = _list_workspace_ids(person_id)
+    newest_rows = _list_newest(workspace_ids)
+    questions = newest_rows[:MAX_QUEUE_QUESTIONS]
+    tasks = _list_tasks({row.conversation_id for row in questions})
+    items = {row.pk: _make_item(row, tasks, person_id) for row in questions}
+    queues = _list_task_items(person_id, workspace_ids)
+    for name, is_member in (*_CONDITIONS.items(), ("sample", _make_sampler())):
+        queues[name] = [items[row.pk] for row in questions if is_member(row)]
+    is_cut = len(newest_rows) > MAX_QUEUE_QUESTIONS
+    return ReviewQueues(
+        {name: _make_queue(name, queues[name], person_id) for name in QUEUE_NAMES}, is_cut
+    )
 
 
 def load_own_queues(person_id: int) -> list[Queue]:
@@ -170,13 +179,9 @@ def load_own_queues(person_id: int) -> list[Queue]:
 
     Queues in which nothing is left are left out; with no such task it takes two queries.
     """
-    workspaces = audit.list_workspaces(person_id)
-    keys = [row.pk for row in workspaces if not audit.is_demo(row)]
-    if not workspaces:
-        return []
     rows = _list_owned(person_id).filter(
         Q(assignee_id=person_id) | Q(state=ReviewState.ESCALATED, is_owned=True),
-        conversation__workspace__in=keys or [row.pk for row in workspaces],
+        conversation__workspace__in=_list_workspace_ids(person_id),
     )
     tasks = list(rows.order_by("-id")[:MAX_QUEUE_TASKS])
     if not tasks:
@@ -191,18 +196,11 @@ def load_own_queues(person_id: int) -> list[Queue]:
     return [queue for queue in own_queues if queue.remaining_items]
 
 
-def _load_queues(person_id: int, workspace_ids: list[int]) -> ReviewQueues:
-    questions = _list_newest(workspace_ids)
-    is_cut = len(questions) > MAX_QUEUE_QUESTIONS
-    questions = questions[:MAX_QUEUE_QUESTIONS]
-    tasks = _list_tasks({row.conversation_id for row in questions})
-    items = {row.pk: _make_item(row, tasks, person_id) for row in questions}
-    queues = _list_task_items(person_id, workspace_ids)
-    for name, is_member in (*_CONDITIONS.items(), ("sample", _make_sampler())):
-        queues[name] = [items[row.pk] for row in questions if is_member(row)]
-    return ReviewQueues(
-        {name: _make_queue(name, queues[name], person_id) for name in QUEUE_NAMES}, is_cut
-    )
+def _list_workspace_ids(person_id: int) -> list[int]:
+    """Return the workspaces of a person's queues; the demo is left out, unless it is all."""
+    workspaces = audit.list_workspaces(person_id)
+    keys = [row.pk for row in workspaces if not audit.is_demo(row)]
+    return keys or [row.pk for row in workspaces]
 
 
 def _list_newest(workspace_ids: list[int]) -> list[_Row]:
@@ -362,7 +360,7 @@ def reserve_next(queue: Queue, person_id: int, after_key: str = "") -> QueueItem
     ``after_key`` names the item before. The first item follows the last, because it may have been
     skipped. Items that others are reviewing are passed over.
     """
-    start = find_start(queue, after_key)
+    start = find_start(queue, person_id, after_key)
     remaining_keys = {item.key for item in queue.remaining_items}
     for item in (*queue.items[start:], *queue.items[:start]):
         if item.key not in remaining_keys or item.holder_id not in (None, person_id):
@@ -372,8 +370,8 @@ def reserve_next(queue: Queue, person_id: int, after_key: str = "") -> QueueItem
     return None
 
 
-def find_start(queue: Queue, after_key: str) -> int:
-    """Return the index of the item that follows ``after_key``; 0 where that has no place."""
+def find_start(queue: Queue, person_id: int, after_key: str) -> int:
+    """Return the index of the item after ``after_key``; 0 where a person audits no such item."""
     keys = [item.key for item in queue.items]
     if after_key in keys:
         return keys.index(after_key) + 1
@@ -381,7 +379,8 @@ def find_start(queue: Queue, after_key: str) -> int:
     if match is None or queue.name not in _TASK_QUEUES:
         return 0
     # A review removes its item from these queues, which have the newest task first.
-    task = ReviewTask.objects.filter(conversation_id=int(match[1]), anchor=match[2]).first()
+    tasks = ReviewTask.objects.filter(conversation_id=int(match[1]), anchor=match[2])
+    task = tasks.filter(conversation__workspace__in=_list_workspace_ids(person_id)).first()
     return sum(item.task_id > task.pk for item in queue.items) if task else 0
 
 

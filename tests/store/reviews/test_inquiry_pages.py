@@ -104,6 +104,28 @@ def test_inquiry_page_from_a_row_continues_in_its_order(auditor: Person, name: s
             assert [row.pk for row in page.rows] == keys[number : number + 2]
 
 
+@pytest.mark.parametrize("has_first", [False, True], ids=["before", "at"])
+@pytest.mark.parametrize("name", SORT_COLUMNS)
+def test_inquiry_page_from_a_row_of_others_is_that_of_a_missing_row(
+    auditor: Person, name: str, has_first: bool
+):
+    workspace_ids = audited_rows.list_reviewed(auditor, AuditFilters())
+    missing_key = Inquiry.objects.latest("pk").pk + 1
+    for foreign_row in Inquiry.objects.filter(workspace__name="Cellar"):
+        for is_descending in (True, False):
+            foreign_page, missing_page = (
+                inquiry_pages.load_page(
+                    workspace_ids,
+                    AuditFilters(),
+                    Order(name, is_descending),
+                    key,
+                    has_first=has_first,
+                )
+                for key in (foreign_row.pk, missing_key)
+            )
+            assert foreign_page == missing_page
+
+
 FILTERS: dict[str, Any] = {
     "tool": "tool 1",
     "outcome": "cancelled",

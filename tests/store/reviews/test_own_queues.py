@@ -51,6 +51,16 @@ def test_conversation_that_grew_since_its_review_is_left_again(
     assert queues.load_own_queues(desk.cleo.pk) == []
 
 
+def test_item_of_another_workspace_has_no_place_in_a_queue(desk: ReviewDesk):
+    rival_workspace = making.workspace("Elsewhere")
+    rival = making.person("rival", Role.AUDITOR, rival_workspace)
+    subject = subjects.load_conversation(making.conversation(rival_workspace))
+    assignments.assign(subject, rival.pk, Actor.from_person(rival))
+    assignments.assign(load(desk.close()), desk.ada.pk, Actor.from_person(desk.ben))
+    queue = queues.load_queues(desk.ada.pk).queues["assigned"]
+    assert queues.find_start(queue, desk.ada.pk, subject.key) == 0
+
+
 def test_conversation_that_grew_since_one_review_waits_for_no_second(desk: ReviewDesk):
     desk.require_two()
     send(subjects.load_conversation(Conversation.objects.get()), desk.ada)

@@ -54,7 +54,8 @@ def show_queue(request: Request, queue_name: str) -> HttpResponse:
     if queue_name not in queues.QUEUE_NAMES:
         raise Http404
     queue = queues.load_queues(request.user.pk).queues[queue_name]
-    start = queues.find_start(queue, db_text.clean_text(request.GET.get("after", "")))
+    after_key = db_text.clean_text(request.GET.get("after", ""))
+    start = queues.find_start(queue, request.user.pk, after_key)
     end = start + queues.PAGE_ITEMS
     items = queue.items[start:end]
     remaining_keys = {item.key for item in queue.remaining_items}
