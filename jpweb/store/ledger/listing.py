@@ -16,7 +16,7 @@ from jpweb.evidence import ledger_verifier
 from jpweb.store import exports
 from jpweb.store.choices import Act, Role
 from jpweb.store.exports import ExportChunk
-from jpweb.store.ledger import entry_macs, identifier_match, sealing, signing
+from jpweb.store.ledger import entry_macs, identifier_match, retention, sealing, signing
 from jpweb.store.models import Conversation, LedgerEntry, Membership, Person, Run, Workspace
 
 PAGE_ENTRIES = 100
@@ -45,13 +45,15 @@ class LedgerFilters:
 class EntryBatch(NamedTuple):
     """Consecutive entries of an export; ``done`` are in this batch and those before it.
 
-    ``left_out`` is the number of the chain's other entries, known with the last batch.
+    ``left_out`` is the number of the chain's other entries, known with the last batch;
+    ``purged`` of them were purged, so that nobody sees them.
     """
 
     entries: list[LedgerEntry]
     done: int
     is_last: bool
     left_out: int
+    purged: int
 
 
 class ConversationReader(NamedTuple):
@@ -127,7 +129,9 @@ def read_batches(person_id: int, filters: LedgerFilters) -> Iterator[EntryBatch]
         # Entries may be chained since the head was read.
         sequences = [entry.sequence for entry in batch if entry.sequence is not None]
         chained_count += sum(sequence <= head_sequence for sequence in sequences)
-        yield EntryBatch(batch, done_count, not before, head_sequence - chained_count)
+        purged_count = 0 if before else retention.count_tombstones(head_sequence)
+        left_out = head_sequence - chained_count
+        yield EntryBatch(batch, done_count, not before, left_out, purged_count)
         if not before:
             return
 

@@ -15,6 +15,7 @@ from jpweb.store.choices import Act
 from jpweb.store.ledger import entry_macs
 from jpweb.store.ledger.entries import Actor, Place, read_details, record_act
 from jpweb.store.models import LedgerEntry
+from jpweb.stream import timestamps
 
 #: Acts whose entries a purge may empty: they name readers, not deciders.
 PURGEABLE_ACTS = (Act.READ, Act.SEARCHED, Act.SIGNED_IN, Act.SIGNED_OUT)
@@ -22,6 +23,8 @@ PURGEABLE_ACTS = (Act.READ, Act.SEARCHED, Act.SIGNED_IN, Act.SIGNED_OUT)
 MAX_PURGED_ENTRIES = 10_000
 #: Entries of one update, which names their keys.
 _BATCH_ENTRIES = 500
+#: Reads among which a purged one is looked for: the texts of the others were changed.
+_OLDEST_READS = 100
 
 
 @transaction.atomic
@@ -66,6 +69,37 @@ def read_purged_sequences() -> frozenset[int]:
         and (ranges := read_details(entry.text, entry.text_hash).get("sequences"))
         for sequence in _parse_ranges(ranges)
     )
+
+
+def find_read_purge_time() -> datetime | None:
+    """Return the time before which reads were purged; None where no purge emptied any.
+
+    Purges take the oldest entries, so one of the oldest reads is a tombstone then, and the newest
+    purge has the latest time. Two queries, whatever the ledger's size.
+    """
+    purge = LedgerEntry.objects.filter(act=Act.PURGED).order_by("-at", "-id").first()
+    if purge is None or entry_macs.is_forged(purge):
+        return None
+    reads = LedgerEntry.objects.filter(act=Act.READ).order_by("at", "id")
+    if "" not in list(reads.values_list("text", flat=True)[:_OLDEST_READS]):
+        return None
+    before = read_details(purge.text, purge.text_hash).get("before", "")
+    return timestamps.parse_timestamp(str(before))
+
+
+def count_purged(sequences: Any) -> int:
+    """Return the number of entries in the ranges of a purge; 0 where they are no ranges."""
+    try:
+        bounds = [part.partition("-") for part in sequences.split(",")]
+        return sum(int(end or begin) - int(begin) + 1 for begin, _, end in bounds)
+    except (AttributeError, ValueError):  # a damaged entry has anything
+        return 0
+
+
+def count_tombstones(last_sequence: int) -> int:
+    """Return the number of purged entries up to a sequence."""
+    purgeable_entries = LedgerEntry.objects.filter(act__in=PURGEABLE_ACTS)
+    return purgeable_entries.filter(sequence__lte=last_sequence, text="").count()
 
 
 def has_same_hashes(details: dict[str, Any]) -> bool:

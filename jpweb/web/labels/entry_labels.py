@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jpweb.store.choices import Act
-from jpweb.store.ledger import entry_macs, listing
+from jpweb.store.ledger import entry_macs, listing, retention
 from jpweb.stream import timestamps
 from jpweb.stream.markdown import outcome_texts
 from jpweb.web import display_text
@@ -79,13 +79,15 @@ def _make_row(
     }
 
 
-def _describe_tags(act: str, details: Mapping[str, Any]) -> dict[str, str]:
+def _describe_tags(act: str, details: Mapping[str, Any]) -> dict[str, Any]:
     """Return the labels of details whose words depend on the act or on other details."""
     if act == Act.INQUIRY_CANCELLED and details.get("reason"):
         channel = str(details.get("channel", ""))
         return {"reason": outcome_texts.describe_reason(str(details["reason"]), channel)}
     if act == Act.SETTING_CHANGED:
         return _describe_setting(details.get("setting"), details.get("value"))
+    if act == Act.PURGED:
+        return {"purged_count": retention.count_purged(details.get("sequences"))}
     return {}
 
 

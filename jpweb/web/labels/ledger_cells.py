@@ -20,6 +20,11 @@ LEFT_OUT_ACT = "left_out"
 _LEFT_OUT_TEXT = (
     "{count} other entries of the ledger: the filters leave them out, or you may not see them"
 )
+_PURGED_TEXT = "{count} other entries of the ledger: they were purged"
+_PARTLY_PURGED_TEXT = (
+    "{count} other entries of the ledger: {purged} of them were purged; the filters leave out the "
+    "rest, or you may not see it"
+)
 
 
 def make_values(row: Mapping[str, Any], link: str) -> dict[str, Any]:
@@ -51,10 +56,14 @@ def list_cells(values: Mapping[str, Any]) -> list[Any]:
 
 def make_last_line(batch: EntryBatch) -> dict[str, Any]:
     """Return the values of the line that counts the entries that are not in the file."""
+    text = _LEFT_OUT_TEXT
+    if batch.purged:
+        text = _PURGED_TEXT if batch.purged == batch.left_out else _PARTLY_PURGED_TEXT
+    purged_details = {"purged": batch.purged} if batch.purged else {}
     return dict.fromkeys(COLUMNS) | {
         "act": LEFT_OUT_ACT,
-        "details": {"count": batch.left_out},
-        "label": _LEFT_OUT_TEXT.format(count=batch.left_out),
+        "details": {"count": batch.left_out} | purged_details,
+        "label": text.format(count=batch.left_out, purged=batch.purged),
     }
 
 

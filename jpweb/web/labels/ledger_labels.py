@@ -115,7 +115,9 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "made_at": "made at",
     "rows": "rows",
     "replaced_rows": "rows deleted before",
-    "sequences": "entries",
+    "before": "from before",
+    "purged_count": "entries",
+    "sequences": "numbered",
     **{name: name for name in ("round", "verdict")},
     "note": "note",
     "first_verdict": "verdict of the first review",
@@ -128,7 +130,7 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "browser": "browser",
 }
 #: Details that are times, as ISO text.
-TIME_DETAILS = frozenset({"asked_at", "made_at", "until"})
+TIME_DETAILS = frozenset({"asked_at", "before", "made_at", "until"})
 #: Kinds of a group's changes.
 GROUP_CHANGE_LABELS: Mapping[str, str] = {
     "made": "created",

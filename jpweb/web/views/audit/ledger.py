@@ -19,7 +19,7 @@ from jpweb.store.choices import Role
 from jpweb.store.database.scan_limits import limit_scans
 from jpweb.store.evidence import csv_rows
 from jpweb.store.exports import ExportChunk
-from jpweb.store.ledger import entry_macs, listing, sealing, verification
+from jpweb.store.ledger import entry_macs, listing, retention, sealing, verification
 from jpweb.store.ledger.listing import EntryBatch, LedgerFilters
 from jpweb.web import access, converters, notice_text, transcript
 from jpweb.web.forms.filters.ledger_filters import LedgerFilterForm
@@ -50,6 +50,7 @@ def show_ledger(request: Request) -> HttpResponse:
             row | _make_object_values(row["entry"], access.get_roles(request))
             for row in entry_labels.make_rows(rows, workspace_names)
         ],
+        "purged_before": retention.find_read_purge_time(),
         "head": sealing.get_head(),
         "forged_count": entry_macs.count_forged(),
         "key_changes": verification.list_key_changes(),
@@ -117,6 +118,7 @@ def show_readers(request: Request) -> HttpResponse:
         "is_later_page": before > 0,
         "has_started_any": bool(readers) or listing.has_started_any(request.user.pk),
         "audited_ids": {key for key, role in roles if role.has_rights_of(Role.AUDITOR)},
+        "purged_before": retention.find_read_purge_time(),
         "exporters": [] if before else listing.list_workspace_exporters(request.user.pk),
     }
     return render(request, "ledger/readers.html", context)

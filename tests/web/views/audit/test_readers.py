@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from jpweb.runtime import read_log
 from jpweb.store.choices import Act
-from jpweb.store.ledger import listing
+from jpweb.store.database import clock
+from jpweb.store.ledger import listing, retention, sealing
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
-from jpweb.store.models import Person
+from jpweb.store.models import LedgerEntry, Person
 from jpweb.stream.events import ChatRequest
 from tests.store import making
 from tests.web.test_access import make_address
@@ -155,3 +157,37 @@ def download(world: World, address: str, name: str = "auditor") -> None:
     response: Any = world.client(name).get(address)
     assert response.status_code == 200
     assert b"".join(response) if response.streaming else response.content
+
+
+@pytest.mark.parametrize("path", ["/account/readers", "/audit/ledger"])
+def test_page_says_up_to_when_views_were_purged(world: World, path: str):
+    place = Place(world.workspace.pk, world.conversation.pk)
+    actor = Actor.from_person(world.people["reader"])
+    record_act(Act.READ, actor, place, view="conversation")
+    client = world.client("owner")
+    assert "data-purged" not in client.get(path).content.decode()
+    sealing.seal_entries()
+    before = clock.now() + timedelta(seconds=1)
+    retention.purge_all(before, OPERATOR)
+    page = client.get(path).content.decode()
+    assert before.isoformat() in page
+    assert "Nobody else has opened your conversations." not in page
+    record_act(Act.READ, actor, place, view="conversation")
+    assert "data-purged" in client.get(path).content.decode()
+
+
+def test_purge_of_sign_ins_alone_says_nothing_of_views(world: World):
+    record_act(Act.SIGNED_IN, Actor.from_person(world.people["reader"]), Place())
+    sealing.seal_entries()
+    retention.purge_all(clock.now() + timedelta(seconds=1), OPERATOR)
+    assert LedgerEntry.objects.filter(act=Act.PURGED).exists()
+    assert "data-purged" not in world.client("owner").get("/account/readers").content.decode()
+
+
+def test_forged_purge_tells_nothing_of_views(world: World):
+    place = Place(world.workspace.pk, world.conversation.pk)
+    record_act(Act.READ, Actor.from_person(world.people["reader"]), place, view="conversation")
+    LedgerEntry.objects.filter(act=Act.READ).update(text="")
+    record_act(Act.PURGED, OPERATOR, Place(), before=clock.now().isoformat(), sequences="1")
+    LedgerEntry.objects.filter(act=Act.PURGED).update(mac="0" * 64)
+    assert "data-purged" not in world.client("owner").get("/account/readers").content.decode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,11 +13,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jpweb.store.choices import Act, Role
+from jpweb.store.database import clock
 from jpweb.store.errors import ExportBroken
-from jpweb.store.ledger import listing, sealing
+from jpweb.store.ledger import listing, retention, sealing
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.ledger.listing import LedgerFilters
 from jpweb.store.models import LedgerEntry, LedgerHead, Membership, Person
+from jpweb.web import display_text
 from jpweb.web.labels import ledger_cells
 from tests.store import making
 from tests.web.reading import parse_page
@@ -57,6 +60,47 @@ def test_file_has_the_entries_of_the_filter_and_counts_the_others(acted_world: W
     assert (row["text_hash"], row["link"]) == (entry.text_hash, "")
     assert (last["act"], last["details"]) == ("left_out", f"count {total - 1}")
     assert last["label"].startswith(f"{total - 1} other entries of the ledger: ")
+
+
+def test_last_line_counts_the_purged_entries(acted_world: World):
+    reader = Actor.from_person(acted_world.people["reader"])
+    for _ in range(3):
+        record_act(Act.READ, reader, Place(acted_world.workspace.pk), view="conversation")
+    sealing.seal_entries()
+    purged_count = retention.purge_all(clock.now() + timedelta(seconds=1), OPERATOR)
+    last = read_lines(acted_world, act="role_changed")[-1]
+    total = LedgerHead.objects.get().sequence
+    assert purged_count >= 3
+    assert last["details"] == {"count": total - 1, "purged": purged_count}
+    assert f": {purged_count} of them were purged; " in last["label"]
+
+
+def test_last_line_of_the_whole_ledger_names_purged_entries_alone(acted_world: World):
+    reader = Actor.from_person(acted_world.people["reader"])
+    record_act(Act.READ, reader, Place(acted_world.workspace.pk), view="conversation")
+    sealing.seal_entries()
+    purged_count = retention.purge_all(clock.now() + timedelta(seconds=1), OPERATOR)
+    last = read_lines(acted_world)[-1]
+    assert last["details"]["purged"] == purged_count
+
+
+def test_purge_on_the_page_has_its_time_and_count(acted_world: World):
+    reader = Actor.from_person(acted_world.people["reader"])
+    for _ in range(3):
+        record_act(Act.READ, reader, Place(acted_world.workspace.pk), view="conversation")
+    sealing.seal_entries()
+    before = clock.now() + timedelta(minutes=1)
+    purged_count = retention.purge_all(before, OPERATOR)
+    details = read_lines(acted_world, act="purged")[0]["details"]
+    assert details["from before"] == display_text.format_minute(before)
+    assert details["entries"] == purged_count
+    assert list(details) == ["entries", "from before", "numbered"]
+
+
+@pytest.mark.parametrize("sequences", [None, 3, "", "2-x", [3]])
+def test_damaged_purge_has_no_count_on_the_page(acted_world: World, sequences: object):
+    record_act(Act.PURGED, OPERATOR, Place(), sequences=sequences, entries_hash="")
+    assert read_lines(acted_world, act="purged")[0]["details"].get("entries") == 0
 
 
 def test_json_lines_are_the_rows_of_the_csv_with_types(acted_world: World):
@@ -129,7 +173,7 @@ def test_long_file_comes_in_batches_with_few_queries(
     with CaptureQueriesContext(connection) as queries:
         sizes = [len(batch.entries) for batch in batches]
     assert sizes == [2, 2, 2]
-    assert len(queries) == 2 + 2 * len(sizes)
+    assert len(queries) == 3 + 2 * len(sizes)
     batches = listing.read_batches(auditor.pk, LedgerFilters(act="role_changed"))
     next(batches)
     Membership.objects.filter(person=auditor).update(role=Role.READER)
