@@ -5,9 +5,27 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.looks import TOO_WIDE
 from tests.browser.pages import Visit
+from tests.machine.browsing import PHONE, WIDE
 
 pytestmark = pytest.mark.browser
+#: Writes a count in place of each number in elements.
+REPLACE_COUNTS = """([selector, count]) => {
+  for (const element of document.querySelectorAll(selector)) {
+    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      walker.currentNode.data = walker.currentNode.data.replace(/[0-9][0-9,]*[+]?/g, count);
+    }
+  }
+}"""
+#: Names of bars that take more than one line, or reach beyond their bar.
+LIST_BROKEN_NAMES = """() => [...document.querySelectorAll('.bar-name')].filter(name => {
+  const range = document.createRange();
+  range.selectNodeContents(name);
+  const [line, ...others] = range.getClientRects();
+  return others.length || line.right > name.nextElementSibling.getBoundingClientRect().left;
+}).map(name => name.textContent)"""
 
 
 def test_keys_start_a_review_choose_its_verdict_and_skip_to_the_next(visit: Visit):
@@ -41,3 +59,22 @@ def test_note_of_a_review_outlives_a_reload(visit: Visit):
     note.fill("Half a sentence")
     page.reload()
     expect(note).to_have_value("Half a sentence")
+
+
+@pytest.mark.parametrize("count", ["10", "1,000"])
+def test_queues_fit_a_phone_whatever_their_counts(visit: Visit, count: str):
+    page = visit.open("/audit/reviews", size=(360, 800))
+    page.evaluate(REPLACE_COUNTS, [".row.queue .number", count])
+    expect(page.locator(".row.queue .progress").first).to_contain_text(f"{count} of {count} rev")
+    for width in (360, *(width for width, _ in (PHONE, WIDE))):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert not page.evaluate(TOO_WIDE), width
+
+
+def test_outcome_names_stand_on_one_line_beside_long_counts(visit: Visit):
+    page = visit.open("/audit?demo=1", size=PHONE)
+    page.evaluate(REPLACE_COUNTS, [".bar-row b", "2,000+"])
+    for width in (360, *(width for width, _ in (PHONE, WIDE))):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(LIST_BROKEN_NAMES) == [], width
+        assert not page.evaluate(TOO_WIDE), width
