@@ -97,7 +97,7 @@ class Plan:
 def describe_obstacle(conversation_id: int) -> str:
     """Return why nothing of a conversation can be redacted now; empty where something can."""
     if Run.objects.filter(conversation=conversation_id, state__in=UNFINISHED_STATES).exists():
-        return "A turn runs in this conversation. Stop it, then redact."
+        return "A turn is running or waits for an answer. Stop it in the conversation, then redact."
     return ""
 
 

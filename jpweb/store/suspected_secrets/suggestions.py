@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from django.db import transaction
@@ -31,6 +31,14 @@ _ALREADY_DECIDED = "Someone has already decided about this suggestion."
 
 class NotSuspected(StoreError):
     """The suggestion was decided, or its event changed."""
+
+
+class NoteRepeatsText(NotSuspected):
+    """The note of a dismissal repeats a suspected secret; ``note`` is the note without it."""
+
+    def __init__(self, note: str) -> None:
+        super().__init__("The note repeats the text. Say it in other words.")
+        self.note = note
 
 
 class SecretContext(NamedTuple):
@@ -134,7 +142,8 @@ def reveal(row: SuspectedSecret, person: Person) -> SecretContext:
 def dismiss(row: SuspectedSecret, person: Person, note: str) -> int:
     """Unmask a text that is not a secret in its whole conversation; return the number of places.
 
-    Later findings of the same text in the workspace are dismissed at once. Raises NotSuspected.
+    Later findings of the same text in the workspace are dismissed at once. Raises NotSuspected,
+    and NoteRepeatsText.
     """
     conversation = journal.lock_conversation(row.conversation_id)
     rows = SuspectedSecret.objects.filter(
@@ -145,7 +154,7 @@ def dismiss(row: SuspectedSecret, person: Person, note: str) -> int:
         raise NotSuspected(_ALREADY_DECIDED)
     markers = copies.read_markers(conversation.pk, dismissed_rows)
     if any(secret in note for secret in markers):
-        raise NotSuspected("The note repeats the text. Say it in other words.")
+        raise NoteRepeatsText(_remove_texts(note, markers))
     rows.update(
         state=SuspectedSecretState.DISMISSED,
         decided_at=clock.now(),
@@ -157,6 +166,13 @@ def dismiss(row: SuspectedSecret, person: Person, note: str) -> int:
     _save_changed(conversation)
     _record(Act.SUSPICION_DISMISSED, row, person, note=note, count=len(dismissed_rows))
     return len(dismissed_rows)
+
+
+def _remove_texts(note: str, texts: Iterable[str]) -> str:
+    """Return a note with an ellipsis in place of each text, the longest first."""
+    for text in sorted(texts, key=len, reverse=True):
+        note = note.replace(text, "…")
+    return note
 
 
 def resolve_markers(conversation_id: int, strings: Sequence[str]) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def show_redaction(request: Request, conversation: Conversation, anchor: str) ->
             "strings": suggestion.marker,
             "reason": notice_text.SUSPICION_REASON.format(kind=suggestion.kind),
         }
-    context = _make_context(conversation, anchor, form)
+    context = _make_context(request, conversation, anchor, form)
     return render(request, _TEMPLATE, context)
 
 
@@ -53,7 +53,7 @@ def show_redaction(request: Request, conversation: Conversation, anchor: str) ->
 def preview_redaction(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
     """Show the preview of a redaction."""
     form = RedactionForm(request.POST)
-    context = _make_context(conversation, anchor, form)
+    context = _make_context(request, conversation, anchor, form)
     if form.is_valid():
         try:
             context["preview"] = application.preview_redaction(
@@ -77,7 +77,7 @@ async def redact_event(request: Request, conversation: Conversation, anchor: str
 
 def _redact(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
     form = RedactionForm(request.POST)
-    context = _make_context(conversation, anchor, form)
+    context = _make_context(request, conversation, anchor, form)
     if not form.is_valid():
         return render(request, _TEMPLATE, context, status=422)
     try:
@@ -104,7 +104,9 @@ def _describe_kept(preview: Preview) -> Iterator[str]:
         yield notice_text.COPIES_KEEP_STRINGS.format(places=", ".join(places))
 
 
-def _make_context(conversation: Conversation, anchor: str, form: RedactionForm) -> dict[str, Any]:
+def _make_context(
+    request: Request, conversation: Conversation, anchor: str, form: RedactionForm
+) -> dict[str, Any]:
     try:
         position, element = journal.find_element(conversation.pk, anchor)
     except UnknownAnchor as error:
@@ -118,6 +120,7 @@ def _make_context(conversation: Conversation, anchor: str, form: RedactionForm) 
         "payload": payload,
         "excerpt": payload.render_excerpt(),
         "obstacle": plans.describe_obstacle(conversation.pk),
+        "may_stop": access.has_request_role(request, conversation.workspace_id, Role.RESPONDER),
         "form": form,
         "redactions": application.list_redactions(conversation.pk, anchor),
     }

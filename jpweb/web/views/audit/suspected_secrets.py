@@ -23,7 +23,7 @@ from jpweb.store.choices import Role, SuspectedSecretState
 from jpweb.store.evidence import csv_rows
 from jpweb.store.exports import ExportChunk
 from jpweb.store.suspected_secrets import suggestions
-from jpweb.store.suspected_secrets.suggestions import NotSuspected
+from jpweb.store.suspected_secrets.suggestions import NoteRepeatsText, NotSuspected
 from jpweb.web import access, converters, notice_text, transcript
 from jpweb.web.forms.suspected_secret_forms import DismissalForm, SuspectedSecretFilterForm
 from jpweb.web.labels import suspected_secret_labels
@@ -170,6 +170,11 @@ def _dismiss(request: Request, suggestion: SuspectedSecret) -> HttpResponse:
         return _render_suspected_secret(request, suggestion, context, form=form)
     try:
         count = suggestions.dismiss(suggestion, request.user, form.cleaned_data["note"])
+    except NoteRepeatsText as problem:
+        form = DismissalForm({"note": problem.note})
+        form.add_error("note", str(problem))
+        context = suggestions.load_context(suggestion)
+        return _render_suspected_secret(request, suggestion, context, form=form)
     except NotSuspected as problem:
         messages.error(request, str(problem))
         return redirect("secret", suggestion.pk)

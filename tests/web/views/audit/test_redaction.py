@@ -97,13 +97,35 @@ def test_redactions_of_one_event_are_distinguishable_in_decisions(world: World):
     assert not has_secret(page.text, CANARY)
 
 
-def test_form_shows_the_content_and_whether_a_turn_runs(world: World, anchor: str):
-    address = reverse("event-redact", args=[world.conversation.pk, anchor])
-    page = world.client("auditor").get(address).content.decode()
-    assert (CANARY in page, "A turn runs in this conversation." in page) == (True, False)
+WAITING = "A turn is running or waits for an answer."
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("auditor", "Stop it in {title} first."), ("auditor only", "Ask a responder to stop it")],
+)
+def test_form_of_a_conversation_whose_turn_runs_is_left_out(
+    world: World, anchor: str, name: str, advice: str
+):
+    key, client = world.conversation.pk, world.client(name)
+    address = reverse("event-redact", args=[key, anchor])
+    page = parse_page(client.get(address))
+    assert (CANARY in page.text, WAITING in page.text) == (True, False)
+    assert page.find_all(name="reason")
+    Run.objects.update(state=RunState.PARKED)
+    page = parse_page(client.get(address))
+    assert f"{WAITING} {advice.format(title=world.conversation.title or 'Untitled')}" in page.text
+    assert not page.find_all(name="reason")
+    links = page.find_all(href=f"/conversations/{key}?at=end#composer")
+    assert bool(links) == (name == "auditor")
+
+
+def test_redaction_refused_by_a_new_turn_keeps_its_reason(world: World, anchor: str):
     Run.objects.update(state=RunState.RUNNING)
-    page = world.client("auditor").get(address).content.decode()
-    assert "A turn runs in this conversation. Stop it, then redact." in page
+    response = post(world, "confirm", anchor)
+    page = parse_page(response)
+    assert (response.status_code, page.text.count(WAITING)) == (422, 1)
+    assert page.find_one(name="reason")["value"] == "a leaked key"
 
 
 @pytest.mark.parametrize("name", ["reader", "responder", "auditor"])

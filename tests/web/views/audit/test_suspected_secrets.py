@@ -21,6 +21,7 @@ from tests.builders import make_inquiry
 from tests.canary.spellings import has_secret
 from tests.store import making
 from tests.store.background_passes import scan_all
+from tests.web.reading import parse_page
 from tests.web.world import SECRET, World
 
 #: The beginning of the marker that stands instead.
@@ -185,8 +186,12 @@ def test_dismissal_without_a_note_is_refused(world: World, note: str, status: in
 def test_note_that_repeats_the_secret_is_refused(world: World):
     row, client = world.suggestion, world.client("auditor")
     url = reverse("secret-dismiss", args=[row.pk])
-    page = client.post(url, {"note": f"{SECRET} is old"}, follow=True)
-    assert "Say it in other words." in page.content.decode()
+    response = client.post(url, {"note": f"Not {SECRET}: it is old"})
+    page = parse_page(response)
+    assert response.status_code == 422
+    assert "Say it in other words." in page.find_one(role="alert").text
+    assert page.find_one(name="note")["value"] == "Not …: it is old"
+    assert SECRET not in response.content.decode()
     assert SuspectedSecret.objects.get().state == "open"
 
 
