@@ -127,8 +127,7 @@ INSTALLED_APPS = [
     # The client of OpenID Connect. Its tables stay empty: `store` holds identities itself.
     "allauth.account",
     "allauth.socialaccount",
-    # Only packages in which Django discovers models, tags or commands; stream, agent and runtime
-    # are plain Python.
+    # Only packages in which Django discovers models, tags or commands; others are plain Python.
     "jpweb.store",
     "jpweb.web",
     "jpweb.cli",
@@ -150,6 +149,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "jpweb.web.security.cache_headers.PrivatePages",
     "jpweb.web.middleware.DatabaseOutageMiddleware",
+    "jpweb.web.middleware.FormAddressPages",
 ]
 
 ROOT_URLCONF = "jpweb.urls"

@@ -1,24 +1,50 @@
-"""Middleware for requests that need the database while it is unavailable."""
+"""Middleware for requests that no view can answer: in an outage, and of addresses of forms."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
+from http import HTTPStatus
+from inspect import iscoroutinefunction
+from typing import Any
 
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.urls import NoReverseMatch, Resolver404, ResolverMatch, resolve, reverse
+from django.utils.decorators import sync_and_async_middleware
 from django.utils.deprecation import MiddlewareMixin
 
 from jpweb.store.database.availability import DATABASE_ERROR, Outage, find_outage
 from jpweb.store.database.timeouts import change_briefly
 from jpweb.web import access
+from jpweb.web.labels import page_labels
 
 logger = logging.getLogger(__name__)
 
 #: Value of the header Retry-After.
 RETRY_AFTER_SECONDS = 5
 _READ_METHODS = frozenset({"GET", "HEAD"})
+#: The page of a form, by the form's route, where it is not the page above the form's address.
+_PAGE_BY_FORM = {
+    "event-redact-preview": "event-redact",
+    "event-redact-confirm": "event-redact",
+    "question-answer-by-notification": "question",
+    "question-review-start": "question",
+    "question-review-assign": "question",
+    "conversation-review": "conversation-reviews",
+    "conversation-review-start": "conversation-reviews",
+    "conversation-review-assign": "conversation-reviews",
+    "review-count-choose": "question-settings",
+    **dict.fromkeys(
+        ("write-policy", "following-choose", "copies-confirm", "group-role-choose"), "people"
+    ),
+    "group-role-take": "people",
+    **dict.fromkeys(("member-role", "member-link", "member-remove"), "settings"),
+    "passkey-sign-in-options": "sign-in",
+    "sign-out": "sign-in",
+}
 
 
 class SessionOutageMiddleware(SessionMiddleware):
@@ -51,6 +77,53 @@ class DatabaseOutageMiddleware(MiddlewareMixin):
         if outage is None:
             return None
         return _make_outage_response(request, outage, error)
+
+
+@sync_and_async_middleware
+def FormAddressPages(  # noqa: N802  a middleware's name
+    get_response: Callable[[HttpRequest], Any],
+) -> Callable[[HttpRequest], Any]:
+    """Show a browser a page where it opens an address that takes only forms.
+
+    Such an address stays in the bar after a form was refused, and a restored tab opens it. The page
+    is made of the address alone, so it is the same for everybody, whether the row exists or not.
+    """
+    if iscoroutinefunction(get_response):
+
+        async def middleware_async(request: HttpRequest) -> HttpResponse:
+            return _explain_form_address(request, await get_response(request))
+
+        return middleware_async
+    return lambda request: _explain_form_address(request, get_response(request))
+
+
+def _explain_form_address(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    is_refused = response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and request.method == "GET"
+    match = request.resolver_match
+    if is_refused and match is not None and "text/html" in request.headers.get("Accept", ""):
+        name, path = _find_form_page(request.path_info, match)
+        # Rendered without the request: its context processors would tell who is signed in.
+        context = {"label": page_labels.FORM_PAGE_LABELS[name], "path": path}
+        response.content = render_to_string("405.html", context)
+        response.headers["Content-Type"] = "text/html; charset=utf-8"
+    return response
+
+
+def _find_form_page(path: str, match: ResolverMatch) -> tuple[str, str]:
+    """Return the route and the path of the page that has a form, by the form's address."""
+    if name := _PAGE_BY_FORM.get(match.url_name or ""):
+        try:
+            return name, reverse(name, kwargs=match.kwargs)
+        except NoReverseMatch:
+            return name, reverse(name)
+    while path := path.rpartition("/")[0]:
+        try:
+            page_match = resolve(path)
+        except Resolver404:
+            continue
+        if (page_match.url_name or "") in page_labels.FORM_PAGE_LABELS:
+            return page_match.url_name or "", path
+    return "home", reverse("home")
 
 
 def _is_read_only(request: HttpRequest) -> bool:

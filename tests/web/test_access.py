@@ -9,12 +9,14 @@ from unittest.mock import AsyncMock
 
 import pytest
 from django.test import AsyncClient, Client
-from django.urls import reverse
+from django.urls import resolve, reverse
 
 from jpweb import urls
 from jpweb.runtime import exports, runs
 from jpweb.store.choices import Role
 from jpweb.store.notifications import answer_links
+from jpweb.web.labels import page_labels
+from tests.web.reading import parse_page
 from tests.web.security.route_rules import FIRST_PERSON, PUBLIC, ROUTES, Route
 from tests.web.world import EVERYBODY, MEMBERS, SignIns, World, signed_in, undone
 
@@ -30,6 +32,7 @@ POST_ONLY = [name for name, route in ROUTES.items() if route.method == "post"]
 KEYED = [name for name, route in ROUTES.items() if route.key]
 VIEWS = {pattern.name: pattern for pattern in urls.urlpatterns}
 MISSING = 10**9
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
 def make_address(name: str, world: World, **instead: Any) -> str:
@@ -172,6 +175,34 @@ def test_reading_never_changes_anything(world: World):
             response = client.get(url)
             assert (person_name, route_key, response.status_code) == (person_name, route_key, 405)
             assert response.content == b""
+
+
+def test_browser_that_opens_the_address_of_a_form_gets_the_same_page(world: World):
+    """A GET shows where the form is: the same to everybody, whether its row exists or not."""
+    clients = [world.client(person_name) for person_name in EVERYBODY]
+    for name in POST_ONLY:
+        key = ROUTES[name].key
+        answers = set()
+        for client, instead in product(clients, ({}, {key: MISSING} if key else {})):
+            url = make_address(name, world, **instead)
+            number = resolve(url).kwargs.get(key)
+            response = client.get(url, headers=BROWSER)
+            assert (name, response.status_code) == (name, 405)
+            text = response.content.decode()
+            assert "Nothing to show here" in text, name
+            answers.add(text.replace(f"/{number}", "/KEY") if key else text)
+        assert len(answers) == 1, name
+
+
+def test_address_of_a_form_links_to_a_page_that_opens(world: World):
+    clients = {name: world.client(name) for name in ("owner", "anonymous")}
+    for name in POST_ONLY:
+        page = parse_page(clients["owner"].get(make_address(name, world), headers=BROWSER))
+        (link,) = [tag for tag in page if tag.tag == "a" and tag.parents[-1].tag == "p"]
+        client = clients["anonymous" if link["href"].startswith("/sign-in") else "owner"]
+        route = resolve(link["href"]).url_name or ""
+        assert (name, client.get(link["href"]).status_code) == (name, 200), route
+        assert link.text == page_labels.FORM_PAGE_LABELS[route]
 
 
 def test_a_form_of_another_site_is_refused(world: World):

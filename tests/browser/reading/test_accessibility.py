@@ -180,9 +180,11 @@ def test_menu_is_accessible(visit: Visit):
 
 
 def test_error_page_is_accessible(visit: Visit):
-    visit.pages.forgive("status of 40[034]")
+    visit.pages.forgive("status of 40[0345]")
     page = visit.open("/no-such-page")
     check_refusal_page(page, "Page not found")
+    page.goto(visit.server.url + "/account/second-factor/confirm")
+    check_refusal_page(page, "Nothing to show here")
     page.goto(visit.server.url + "/conversations/new")
     page.context.clear_cookies(name="jpweb_csrf")
     page.get_by_label("First message").fill("Nothing")
