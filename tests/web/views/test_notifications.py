@@ -49,6 +49,16 @@ def test_notifications_page_names_sent_and_withheld_content(world: World):
     assert page(world).find_one(name="delay")["value"] == "60"
 
 
+@pytest.mark.parametrize("name", ["auditor only", "reader"])
+def test_people_who_cannot_answer_are_told_of_mentions_alone(world: World, name: str):
+    client = world.client(name)
+    text = page(world, name).text + parse_page(client.get("/settings")).text
+    assert "a comment mentions you" in text
+    for promise in ("question waits", "has been waiting for you", "answers Yes", "single-use"):
+        assert promise not in text
+    assert "a question waits" in parse_page(world.client("responder").get("/settings")).text
+
+
 def test_menu_links_to_notifications(world: World):
     page = parse_page(world.client("reader").get("/"))
     links = [tag for tag in page if tag.inside(**{"class": "menu-body"})]
