@@ -79,7 +79,7 @@ async function fetchOutline(number, headers) {
 
 // New entries are in the outline soon after they are on the page.
 const UPDATE_DELAY_MS = 1000;
-const getLastTurn = () => Number(document.querySelector("[data-count=turns]").textContent) - 1;
+const getLastTurn = () => Number(byId("counts").dataset.turns) - 1;
 const readState = () => { const { entryCount, revision } = byId("counts").dataset; return `${entryCount} ${revision}`; };
 let shownState;
 let updateTimer;
@@ -104,7 +104,7 @@ function updateCounts() {
   document.querySelector(".outline-body > summary .muted").textContent =
     document.querySelector("[data-count=turns]").parentElement.textContent;
   const link = document.querySelector("#outline ol ~ .outline-more a");
-  if (link) link.textContent = `${getLastTurn() - Number(findRows().at(-1).dataset.turn)} later`;
+  if (link) link.textContent = `${(getLastTurn() - Number(findRows().at(-1).dataset.turn)).toLocaleString("en-GB")} later`;
 }
 // Load the outline around the marked turn, again if another one was marked meanwhile; tell whether it
 // was replaced.

@@ -81,12 +81,11 @@ def list_inquiries(request: Request) -> HttpResponse:
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
         "ranges": list_ranges(clock.now().date(), query | sorting),
         "total": total,
-        "total_text": f"{total:,}",
         "is_least_total": any(count.is_least for count in counts.values()),
         "states": inquiries.INQUIRY_STATES,
         "decider_kinds": audit_labels.DECIDER_KIND_LABELS,
         "is_from_row": bool(first_key),
-        "scan_limit": f"{inquiry_ranges.MAX_SCANNED_ROWS:,}" if page.is_truncated else "",
+        "scan_limit": inquiry_ranges.MAX_SCANNED_ROWS if page.is_truncated else 0,
     }
     is_demo_left_out = audit.is_demo_left_out(workspaces, filters)
     context |= _format_queries(query, sorting, page.next_key, has_demo_query=is_demo_left_out)
@@ -165,8 +164,9 @@ def _build_bars(counts: dict[str, StateCount], query: dict[str, str]) -> list[di
         {
             "tag": tag,
             "label": display_text.STATE_LABELS[tag][0],
-            "count": f"{count.number:,}",
+            "number": count.number,
             "is_least": count.is_least,
+            "is_unknown": count.is_least and not count.number,
             "width": round(100 * count.number / max_count),
             "query": urlencode(other_params | {"outcome": tag}),
         }
