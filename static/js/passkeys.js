@@ -1,7 +1,7 @@
 // Makes a passkey, or signs in with one: requests a challenge, has the browser's authenticator reply
 // to it, and submits the reply with the form.
 import { decode, encode } from "./base64url.js";
-import { on } from "./dom.js";
+import { findAll, on } from "./dom.js";
 
 
 class Refusal extends Error {}
@@ -54,6 +54,8 @@ on("submit", async (event) => {
   if (!form) return;
   event.preventDefault();
   form.querySelector("[role=alert]")?.remove();
+  // What an earlier form did would stand above what this one does.
+  for (const notice of findAll("#main > .notice[role=status]")) notice.remove();
   try {
     if (!window.PublicKeyCredential) throw new Refusal("This browser has no passkeys. Sign in another way.");
     const [credential, reply] = await (form.dataset.passkey === "create" ? makeCredential(form) : useCredential(form));

@@ -196,6 +196,12 @@ def test_wrong_codes_above_the_limit_write_no_line(app: App, caplog: pytest.LogC
     ] * count
 
 
+def test_label_of_each_code_says_that_a_recovery_code_counts(world: World, app: App):
+    page = parse_page(world.client(app.person.username).get(PAGE))
+    labels = [tag.text.strip() for tag in page if tag.tag == "label" and "ode" in tag.text]
+    assert labels == ["Code from your app, or a recovery code"] * 2
+
+
 def test_turning_off_and_new_recovery_codes_require_a_code(app: App):
     client = signed_in(app.person)
     for path in ("off", "recovery-codes"):

@@ -197,6 +197,19 @@ def test_person_connects_and_disconnects_an_identity(world: World, provider: Pro
         assert list_details(act) == [{"provider": "Company"}]
 
 
+def test_two_identities_of_a_provider_have_names_of_their_own(world: World, provider: Provider):
+    subjects = ["ada", "b-17", "c-18"]
+    for subject in subjects:
+        Identity.objects.create(
+            person=world.people["reader"], issuer=provider.url, subject=subject, email=""
+        )
+    page = parse_page(world.client("reader").get("/account"))
+    rows = [tag for tag in page if "data-identity" in tag]
+    buttons = [tag.text for tag in page if tag.tag == "button" and tag.text.startswith("Disconn")]
+    assert [text.partition(" identity ")[2] for text in buttons] == subjects
+    assert all(subject in row.text for row, subject in zip(rows, subjects, strict=True))
+
+
 def test_connected_identity_stays_with_its_account(world: World, provider: Provider):
     identity = connect(world, provider, "owner")
     client = signed_in(world.people["reader"])
