@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import httpx2
+from mcp.client import Transport
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
@@ -37,7 +38,7 @@ from jpweb.agent.certificates import load_certificates
 from jpweb.agent.config import McpServer
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.tool_outcome import Failed, Success
-from jpweb.agent.tools.mcp import command_transport, message_limit
+from jpweb.agent.tools.mcp import command_transport, message_limit, open_requests
 from jpweb.agent.tools.mcp.elicitation import Elicitation
 from jpweb.agent.tools.mcp.error_text import find_first_error
 from jpweb.agent.tools.mcp.overlay import ListedTool
@@ -97,6 +98,11 @@ class McpSession:
         """Remember that the connection ends because of a message over the limit."""
         self._loss_text = message_limit.describe_limit()
 
+    def end_for_open_requests(self) -> None:
+        """End the connection because of requests that the server left open."""
+        self._loss_text = open_requests.describe_limit()
+        self._lost_event.set()
+
     @contextmanager
     def name_loss(self) -> Iterator[None]:
         """Raise ToolUnavailable in place of the SDK's error where the loss has a known cause."""
@@ -110,14 +116,17 @@ class McpSession:
     @property
     def _connected_client(self) -> Client:
         if self._client is None:
-            raise ToolUnavailable("it is no longer connected; the next turn connects it again")
+            raise ToolUnavailable(
+                self._loss_text or "it is no longer connected; the next turn connects it again"
+            )
         return self._client
 
     @asynccontextmanager
-    async def connect_over(self, transport: Any) -> AsyncIterator[None]:
+    async def connect_over(self, transport: Transport) -> AsyncIterator[None]:
         """Connect over the transport, in the task that enters."""
+        self._loss_text = ""
         client = Client(
-            transport,
+            open_requests.limit_requests(transport, self.end_for_open_requests),
             elicitation_callback=self._answer_elicitation,
             input_required_max_rounds=_MAX_INPUT_ROUNDS,
             client_info=Implementation(name="jpweb", version="1"),

@@ -47,17 +47,24 @@ class Elicitation:
         self._new_replies: dict[str, list[ElicitationReply]] = {}
         self._earlier_replies: dict[str, list[ElicitationReply]] = {}
         self._has_new_reply = False  # whether this attempt has a reply that no earlier one had
+        self._form_count = 0  # of all attempts, without the forms that had an earlier reply
         self.secrets: list[SecretAnswer] = []
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def answer_form(self, message: str, schema: Mapping[str, Any]) -> ElicitationReply:
-        """Ask for the fields of the form. The reply is ``cancel`` after ``close``."""
+        """Ask for the fields of the form. The reply is ``cancel`` after ``close``.
+
+        A form that no question of the call is left for is declined at once, and not kept.
+        """
         if self.failure.done():
             return ElicitationReply("cancel")
         form = json.dumps([message, schema], sort_keys=True)
         if earlier_replies := self._earlier_replies.get(form):
             reply = earlier_replies.pop(0)
+        elif self._form_count == MAX_CALL_QUESTIONS:
+            return ElicitationReply("decline")
         else:
+            self._form_count += 1
             reply = await self._run_form(message, schema)
             self._has_new_reply = True
         self._new_replies.setdefault(form, []).append(reply)

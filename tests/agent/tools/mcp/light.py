@@ -16,7 +16,7 @@ NUMBER = {"type": "integer"}
 ADDENDS = {"type": "object", "properties": {"a": NUMBER, "b": NUMBER | {"default": 2}}}
 TOOLS = {"add": ADDENDS} | {
     name: {"type": "object"}
-    for name in ("parts", "fail", "much", "settings", "wait", "end", "flood", "umask")
+    for name in ("parts", "fail", "much", "settings", "wait", "end", "flood", "umask", "repeat")
 }
 
 
@@ -44,12 +44,24 @@ def content(name: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
             embedded = {"type": "resource", "resource": resource}
             return [text("one"), picture, embedded, text("two")]
         case _:
-            return [text(arguments["why"])]
+            return [text(arguments.get("why", name))]
 
 
 def flood() -> None:
     while True:
         sys.stdout.write("x" * 65_536)
+
+
+def repeat(message: dict[str, Any], count: int, *, cancels: bool = False) -> None:
+    """Send a message many times, a request each time with another id, and read nothing meanwhile.
+
+    ``cancels``: each request is cancelled at once.
+    """
+    for number in range(count):
+        request_id = {"id": f"r{number}"} if message.get("id") else {}
+        send(**message | request_id)
+        if cancels:
+            send(method="notifications/cancelled", params={"requestId": f"r{number}"})
 
 
 class StdioServer:
@@ -61,7 +73,7 @@ class StdioServer:
 
     def handle(self, message: dict[str, Any]) -> None:
         number, params = message.get("id"), message.get("params") or {}
-        match message["method"]:
+        match message.get("method"):
             case "initialize":
                 result = {
                     "protocolVersion": "2025-11-25",
@@ -76,6 +88,8 @@ class StdioServer:
                 self.call(number, params["name"], params.get("arguments") or {})
             case "notifications/cancelled":
                 (self.waiting / "cancelled").touch()
+            case None:
+                pass  # a reply
             case _:
                 if number is not None:
                     send(id=number, error={"code": -32601, "message": "no such method"})
@@ -89,6 +103,8 @@ class StdioServer:
             os._exit(3)
         if name == "flood":
             flood()
+        if name == "repeat":
+            repeat(**arguments)
         if name == "wait":
             self.waiting = Path(arguments["folder"])
             (self.waiting / "waiting").touch()

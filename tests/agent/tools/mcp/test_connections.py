@@ -6,14 +6,19 @@ import logging
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from jpweb import data_folder
 from jpweb.agent.config import McpServer, ToolConfig
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.tool_outcome import Failed, Success
 from jpweb.agent.tools.mcp import CallLimits, connect_servers, server_connection
+from jpweb.agent.tools.mcp.client import McpSession
+from jpweb.agent.tools.mcp.elicitation import Elicitation
 from tests.agent.tools.local.commands import has_ended, wait_until
 from tests.agent.tools.mcp.serving import (
     OLDER,
@@ -22,6 +27,7 @@ from tests.agent.tools.mcp.serving import (
     make_stdio_server,
     make_tool_config,
     over_http,
+    refuse_question,
 )
 from tests.agent.tools.mcp.stalling import serve_stalling
 
@@ -327,3 +333,26 @@ async def test_a_cancelled_turn_leaves_no_server(tmp_path, argument):
     with pytest.raises(asyncio.CancelledError):
         await task
     assert has_ended(pid)
+
+
+async def test_call_that_waited_for_its_slot_connects_a_lost_session_again():
+    client: Any = SimpleNamespace(protocol_version=max(HANDSHAKE_PROTOCOL_VERSIONS))
+    connection_count = 0
+
+    async def reconnect() -> None:
+        nonlocal connection_count
+        connection_count += 1
+        session._client = client
+
+    async def call_next() -> bool:
+        async with session.hold_call_slot(Elicitation(refuse_question, lambda _: None)):
+            return session.is_connected
+
+    session = McpSession(reconnect)
+    session._client = client
+    async with session.hold_call_slot(Elicitation(refuse_question, lambda _: None)):
+        waiting_call = asyncio.create_task(call_next())
+        await asyncio.sleep(0)
+        session._client = None
+    assert await waiting_call
+    assert connection_count == 1

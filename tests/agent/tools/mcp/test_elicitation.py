@@ -77,6 +77,19 @@ async def test_elicitation_limit_counts_fields_of_all_forms_of_a_call():
     assert len(person.questions) == MAX_CALL_QUESTIONS
 
 
+async def test_forms_beyond_the_limit_are_declined_without_a_task():
+    async def ask(question):
+        await asyncio.Event().wait()
+
+    elicitor, _ = elicitation(ask)
+    forms = [asyncio.create_task(elicitor.answer_form("", NUMBER)) for _ in range(200)]
+    await asyncio.wait(forms[MAX_CALL_QUESTIONS:], timeout=10)
+    assert {form.result().action for form in forms[MAX_CALL_QUESTIONS:]} == {"decline"}
+    assert len(asyncio.all_tasks()) == 1 + 2 * MAX_CALL_QUESTIONS  # this, the forms, and one each
+    elicitor.close()
+    await asyncio.wait(forms)
+
+
 async def test_a_field_declined_ends_the_form():
     schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
     person = ScriptedPerson("x", CancellationReason.USER)
