@@ -12,7 +12,7 @@ from autobahn.websocket.types import ConnectionDeny
 from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
 
 from jpweb.runtime.broadcast import close_codes
-from jpweb.runtime.broadcast.token_bucket import TokenBucket
+from jpweb.token_bucket import TokenBucket
 
 #: Bytes of one message: an answer of 100,000 characters, however JSON escapes them.
 MAX_MESSAGE_BYTES = 640 * 1024

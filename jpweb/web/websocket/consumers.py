@@ -21,11 +21,11 @@ from jpweb.runtime.broadcast.close_codes import (
     TOO_MANY_SOCKETS,
 )
 from jpweb.runtime.broadcast.flow_control import FLOW_CONTROL_KEY, FlowControl
-from jpweb.runtime.broadcast.token_bucket import TokenBucket
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import receipt_buffer
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.people.sessions import hash_key
+from jpweb.token_bucket import TokenBucket
 from jpweb.web import access, answer_submission
 from jpweb.web.answer_submission import AnswerInput
 from jpweb.web.websocket import inbox_batches, live_updates, protocol, socket_limits

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from jpweb.runtime.broadcast.token_bucket import TokenBucket
+from jpweb.token_bucket import TokenBucket
 from jpweb.web.websocket.protocol import AnswerMessage, ClientMessage, PageState, ReceiptReport
 
 if TYPE_CHECKING:

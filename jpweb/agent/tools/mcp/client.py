@@ -41,6 +41,7 @@ from jpweb.agent.tool_outcome import Failed, Success
 from jpweb.agent.tools.mcp import command_transport, message_limit, open_requests
 from jpweb.agent.tools.mcp.elicitation import Elicitation
 from jpweb.agent.tools.mcp.error_text import find_first_error
+from jpweb.agent.tools.mcp.message_limit import MessagePace
 from jpweb.agent.tools.mcp.overlay import ListedTool
 
 #: The first protocol version with elicitations.
@@ -94,9 +95,9 @@ class McpSession:
         """Wait until a server that no longer knows the session has said so."""
         await self._lost_event.wait()
 
-    def note_limit(self) -> None:
-        """Remember that the connection ends because of a message over the limit."""
-        self._loss_text = message_limit.describe_limit()
+    def note_limit(self, description: str) -> None:
+        """Remember that the connection ends because of a message over a limit."""
+        self._loss_text = description
 
     def end_for_open_requests(self) -> None:
         """End the connection because of requests that the server left open."""
@@ -250,7 +251,7 @@ async def connect_http(
             headers=_clean_headers(headers) | message_limit.UNCODED_HEADERS,
             timeout=_HTTP_TIMEOUT,
             verify=load_certificates(),
-            event_hooks={"response": [message_limit.limit_response]},
+            event_hooks={"response": [message_limit.make_response_hook(MessagePace())]},
         ) as client,
         session.connect_over(
             streamable_http_client(
@@ -266,8 +267,8 @@ def describe_error(error: BaseException) -> str:
     match find_first_error(error):
         case ToolUnavailable() as unavailability:
             return str(unavailability)
-        case failure if message_limit.is_too_long(failure):
-            return message_limit.describe_limit()
+        case failure if limit := message_limit.find_limit(failure):
+            return limit
         case MCPError(code=code) if code == CONNECTION_CLOSED:
             return "it ended, or the connection to it was lost"
         case OSError(strerror=str(reason)):

@@ -6,29 +6,29 @@ The SDK's ``stdio_client`` has no limit for a line, and takes quadratic time for
 from __future__ import annotations
 
 import asyncio
-import logging
 from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TextIO, cast
+from typing import NamedTuple, TextIO, cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 from jpweb.agent.tools.mcp import message_limit
-from jpweb.agent.tools.mcp.message_limit import MessageTooLong
+from jpweb.agent.tools.mcp.message_limit import MessagePace, MessageTooLong, ValueCounter
+from jpweb.agent.tools.mcp.message_parser import MessageParser
 
 _READ_BYTES = 65_536
 #: Seconds for messages that are being written, and for the server's end: after its input is closed,
 #: after SIGTERM, and after SIGKILL.
 _FLUSH_SECONDS, _EXIT_SECONDS = 0.5, 2.0
 _EXIT_POLL_SECONDS = 0.01
-logger = logging.getLogger(__name__)
+#: The rate of what is read and discarded, for a server that would not end otherwise.
+_DISCARDED_BYTES_PER_SECOND = 32 * 2**20
 
 ReceivedMessage = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[ReceivedMessage], MemoryObjectSendStream[SessionMessage]]
@@ -40,7 +40,7 @@ async def run_command(
     variables: Mapping[str, str],
     folder: Path,
     errors: TextIO,
-    note_limit: Callable[[], None],
+    note_limit: Callable[[str], None],
 ) -> AsyncIterator[Streams]:
     """Run a server in a process group of its own, for the block; yield its messages.
 
@@ -73,13 +73,16 @@ async def run_command(
 class _Server:
     """The process, and the streams between its pipes and the SDK's session."""
 
-    def __init__(self, process: Process, note_limit: Callable[[], None]) -> None:
+    def __init__(self, process: Process, note_limit: Callable[[str], None]) -> None:
         self._process = process
         # Both are pipes, by the arguments that started the process.
         self._stdin = cast("asyncio.StreamWriter", process.stdin)
         self._stdout = cast("asyncio.StreamReader", process.stdout)
         self._note_limit = note_limit
+        self._pace = MessagePace()
+        self._parser = MessageParser()
         self._writer_done = anyio.Event()
+        self._session_ended = anyio.Event()
         self._delivery, self.received = anyio.create_memory_object_stream[ReceivedMessage](0)
         self.to_send, self._outbox = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -88,23 +91,35 @@ class _Server:
         async with self._delivery:
             try:
                 async for line in _read_lines(self._stdout):
-                    await self._delivery.send(_parse_message(line))
-            except MessageTooLong:
-                self._note_limit()
+                    message = self._parser.parse_line(line.data)
+                    if message is not None:
+                        await self._delivery.send(message)
+                    await self._pause(self._pace.count_received(1, len(line.data), line.values))
+                    if self._session_ended.is_set():
+                        break
+            except MessageTooLong as error:
+                self._note_limit(str(error))
                 self._delivery.close()
                 await self._terminate()
             except (anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
                 pass  # the session has ended, or the pipe
         # A server that is blocked by a full pipe could not end by itself.
         with suppress(ConnectionError):
-            while await self._stdout.read(_READ_BYTES):
-                pass
+            while chunk := await self._stdout.read(_READ_BYTES):  # noqa: ASYNC110  a rate, no event
+                await anyio.sleep(len(chunk) / _DISCARDED_BYTES_PER_SECOND)
+
+    async def _pause(self, seconds: float) -> None:
+        """Read nothing for so long, unless the session ends: the pipe holds the server back."""
+        if seconds > 0:
+            with anyio.move_on_after(seconds):
+                await self._session_ended.wait()
 
     async def write_messages(self) -> None:
         """Write the session's messages, each as a line, until either side ends."""
         try:
             async with self._outbox:
                 async for outgoing in self._outbox:
+                    self._parser.note_sent(outgoing)
                     text = outgoing.message.model_dump_json(by_alias=True, exclude_unset=True)
                     self._stdin.write(f"{text}\n".encode())
                     await self._stdin.drain()
@@ -116,6 +131,7 @@ class _Server:
 
     async def end(self) -> None:
         """Close the server's input; end its process group where it does not end by itself."""
+        self._session_ended.set()
         self.received.close()
         self.to_send.close()
         with anyio.move_on_after(_FLUSH_SECONDS):
@@ -139,23 +155,22 @@ class _Server:
         return self._process.returncode is not None
 
 
-async def _read_lines(stdout: asyncio.StreamReader) -> AsyncIterator[bytes]:
+class _Line(NamedTuple):
+    data: bytes
+    values: int
+
+
+async def _read_lines(stdout: asyncio.StreamReader) -> AsyncIterator[_Line]:
     """Yield the lines; one without an end is none. Raises MessageTooLong."""
-    buffer = bytearray()
+    buffer, counter = bytearray(), ValueCounter()
     while chunk := await stdout.read(_READ_BYTES):
         for number, piece in enumerate(chunk.split(b"\n")):
             if number > 0:
-                yield bytes(buffer)
+                yield _Line(bytes(buffer), counter.take_count())
                 buffer.clear()
             buffer += piece
+            counter.feed(piece)
             if len(buffer) > message_limit.MAX_MESSAGE_BYTES:
-                raise MessageTooLong
-
-
-def _parse_message(line: bytes) -> ReceivedMessage:
-    """Return the message of a line; an error is for the session."""
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        logger.debug("A line is no message: %s", type(error).__name__)
-        return error
+                raise MessageTooLong(message_limit.describe_limit())
+            if counter.count > message_limit.MAX_MESSAGE_VALUES:
+                raise MessageTooLong(message_limit.describe_value_limit())

@@ -75,7 +75,9 @@ def _make_response(message: dict[str, Any]) -> bytes:
     if message["method"] in _RESULTS:
         reply["result"] = _RESULTS[message["method"]]
     elif size := message.get("params", {}).get("arguments", {}).get("size"):
-        reply["result"] = {"content": [{"type": "text", "text": "x" * size}]}
+        values = [0] * message["params"]["arguments"].get("values", 0)
+        content = [{"type": "text", "text": "x" * size}]
+        reply["result"] = {"content": content, "structuredContent": {"a": values}}
         if message["params"]["arguments"].get("as_json"):
             return _format_response("200 OK", json.dumps(reply))
         return _format_response("200 OK", f"data: {json.dumps(reply)}\n\n", "text/event-stream")

@@ -19,10 +19,19 @@ class TokenBucket:
 
     def take_tokens(self, cost: float = 1.0) -> bool:
         """Take tokens; return False, and take none, where too few are left."""
-        current_time = self._clock()
-        refilled_count = self._tokens + (current_time - self._since) * self._per_second
-        self._tokens, self._since = min(refilled_count, self._capacity), current_time
+        self._refill()
         if cost > self._tokens:
             return False
         self._tokens -= cost
         return True
+
+    def overdraw_tokens(self, cost: float) -> float:
+        """Take tokens, also those that are not left; return the seconds until none is owed."""
+        self._refill()
+        self._tokens -= cost
+        return max(0.0, -self._tokens / self._per_second)
+
+    def _refill(self) -> None:
+        current_time = self._clock()
+        refilled_count = self._tokens + (current_time - self._since) * self._per_second
+        self._tokens, self._since = min(refilled_count, self._capacity), current_time
