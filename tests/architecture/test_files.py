@@ -40,10 +40,6 @@ AGENT_TOUCHES = {
     "tools/local/subprocess_runner.py": {"os.killpg"},
     # Opened without waiting; only a regular file is read, and only up to a size.
     "tools/mcp/program_file.py": {"import shutil", "os.fdopen", "os.open"},
-    # The stderr of a server, in a file without a name.
-    "tools/mcp/server_connection.py": {
-        "from tempfile import TemporaryFile", "os.dup", "os.fdopen",
-    },
 }  # fmt: skip
 MODULES = {"glob", "shutil", "tempfile", "fileinput", "io"}
 

@@ -18,7 +18,7 @@ from tests.machine.sizes import IS_PROOF, choose_size
 from tests.machine.visiting import Visitor
 from tests.security import hostile
 from tests.security.effort import Effort
-from tests.security.hostile_tools import misuse_tools, refuse_private_channels
+from tests.security.hostile_tools import flood_messages, misuse_tools, refuse_private_channels
 from tests.security.neighbor import Neighbor
 from tests.security.odd_events import (
     LAYERED,
@@ -214,6 +214,7 @@ def test_hostile_workspace_reaches_nothing_outside(
             partial(open_layered_conversation, server, owner),
             partial(refuse_private_channels, owner, workspace_id),
             partial(misuse_tools, server, owner, root, workspace_id),
+            partial(flood_messages, server, owner, root, workspace_id),
         )
         busy["contents"] = neighbor.visit_until(*(pool.submit(content) for content in contents))
         writing = pool.submit(

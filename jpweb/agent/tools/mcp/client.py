@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import httpx2
 from mcp.client import Transport
@@ -225,7 +225,7 @@ async def connect_stdio(
     server: McpServer,
     variables: Mapping[str, str],
     folder: Path,
-    errors: TextIO,
+    errors: command_transport.OutputEnd,
 ) -> AsyncIterator[None]:
     """Start the server and connect to it. Its environment is the SDK's minimum plus the variables.
 

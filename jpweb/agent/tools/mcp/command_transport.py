@@ -10,7 +10,7 @@ from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, TextIO, cast
+from typing import NamedTuple, cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -39,7 +39,7 @@ async def run_command(
     command: Sequence[str],
     variables: Mapping[str, str],
     folder: Path,
-    errors: TextIO,
+    errors: OutputEnd,
     note_limit: Callable[[str], None],
 ) -> AsyncIterator[Streams]:
     """Run a server in a process group of its own, for the block; yield its messages.
@@ -52,15 +52,16 @@ async def run_command(
         *command,
         stdin=PIPE,
         stdout=PIPE,
-        stderr=errors,
+        stderr=PIPE,
         env=get_default_environment() | dict(variables),
         cwd=folder,
         start_new_session=True,
     )
-    server = _Server(Process(transport, protocol, loop), note_limit)
+    server = _Server(Process(transport, protocol, loop), errors, note_limit)
     async with anyio.create_task_group() as group:
         group.start_soon(server.read_messages)
         group.start_soon(server.write_messages)
+        group.start_soon(server.read_errors)
         try:
             yield server.received, server.to_send
         finally:
@@ -73,15 +74,20 @@ async def run_command(
 class _Server:
     """The process, and the streams between its pipes and the SDK's session."""
 
-    def __init__(self, process: Process, note_limit: Callable[[str], None]) -> None:
+    def __init__(
+        self, process: Process, errors: OutputEnd, note_limit: Callable[[str], None]
+    ) -> None:
         self._process = process
-        # Both are pipes, by the arguments that started the process.
+        self._errors = errors
+        # All are pipes, by the arguments that started the process.
         self._stdin = cast("asyncio.StreamWriter", process.stdin)
         self._stdout = cast("asyncio.StreamReader", process.stdout)
+        self._stderr = cast("asyncio.StreamReader", process.stderr)
         self._note_limit = note_limit
-        self._pace = MessagePace()
+        self._pace, self._error_pace = MessagePace(), MessagePace()
         self._parser = MessageParser()
         self._writer_done = anyio.Event()
+        self._errors_done = anyio.Event()
         self._session_ended = anyio.Event()
         self._delivery, self.received = anyio.create_memory_object_stream[ReceivedMessage](0)
         self.to_send, self._outbox = anyio.create_memory_object_stream[SessionMessage](0)
@@ -114,6 +120,16 @@ class _Server:
             with anyio.move_on_after(seconds):
                 await self._session_ended.wait()
 
+    async def read_errors(self) -> None:
+        """Keep the end of the server's stderr; beyond the rate the pipe holds the server back."""
+        with suppress(ConnectionError):
+            while chunk := await self._stderr.read(_READ_BYTES):
+                self._errors.append(chunk)
+                await self._pause(self._error_pace.count_received(0, len(chunk)))
+                if self._session_ended.is_set():
+                    await anyio.sleep(len(chunk) / _DISCARDED_BYTES_PER_SECOND)
+        self._errors_done.set()
+
     async def write_messages(self) -> None:
         """Write the session's messages, each as a line, until either side ends."""
         try:
@@ -140,6 +156,8 @@ class _Server:
         if not await self._wait_exit():
             await self._terminate()
             await self._wait_exit()
+        with anyio.move_on_after(_FLUSH_SECONDS):  # a child may hold the pipe open
+            await self._errors_done.wait()
 
     async def _terminate(self) -> None:
         await terminate_posix_process_tree(self._process, _EXIT_SECONDS)  # type: ignore[arg-type]  # it takes anyio's wrapper, and reads pid and returncode
@@ -153,6 +171,25 @@ class _Server:
             while self._process.returncode is None:  # noqa: ASYNC110  asyncio has no such event
                 await anyio.sleep(_EXIT_POLL_SECONDS)
         return self._process.returncode is not None
+
+
+class OutputEnd:
+    """The end of a server's stderr; ``is_cut`` where there was more before it."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._buffer = bytearray()
+        self.is_cut = False
+
+    def append(self, chunk: bytes) -> None:
+        """Add what the server wrote next."""
+        self._buffer += chunk
+        self.is_cut |= len(self._buffer) > self._max_bytes
+        del self._buffer[: -self._max_bytes]
+
+    def decode(self) -> str:
+        """Return the text; bytes that are no character are replaced."""
+        return self._buffer.decode(errors="replace")
 
 
 class _Line(NamedTuple):

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from jpweb.agent.config import McpServer
@@ -21,8 +20,9 @@ from jpweb.agent.tools.mcp.program_file import find_program
 
 if TYPE_CHECKING:
     from jpweb.agent.tools.mcp.client import McpSession
+    from jpweb.agent.tools.mcp.command_transport import OutputEnd
 
-#: The end of a server's stderr that is read (bytes), and that is logged (characters).
+#: The end of a server's stderr that is kept (bytes), and that is logged (characters).
 _MAX_STDERR_BYTES, _MAX_LOGGED_CHARS = 65536, 1000
 #: Seconds for a server's end before it is cut off: over HTTP those of one request (DELETE). A
 #: command has more than the 12 seconds that the SDK takes to kill it: that must not be cut off.
@@ -60,7 +60,8 @@ class ServerConnection:
         self._ready_event = asyncio.Event()
         self._reconnect_lock = asyncio.Lock()
         self._session: McpSession | None = None
-        self._stderr_file = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  closed by wait_ended()
+        self._stderr_end: OutputEnd | None = None
+        self._has_ended = False
         self._task = self._start_task()
 
     async def wait_started(self) -> None:
@@ -81,11 +82,11 @@ class ServerConnection:
         A server that does not answer the end of its session is cut off: a turn waits for this.
         """
         error = await self._end_task()
-        if self._stderr_file.closed:
+        if self._has_ended:
             return
-        with self._stderr_file:
-            if self.server is None and (error is not None or self.problem):
-                self._log_failure(error)
+        self._has_ended = True
+        if self.server is None and (error is not None or self.problem):
+            self._log_failure(error)
 
     def _start_task(self) -> asyncio.Task[None]:
         return asyncio.create_task(self._run_connection(), name=f"mcp {self.name}")
@@ -156,11 +157,10 @@ class ServerConnection:
 
     def _read_stderr(self, secrets: tuple[SecretAnswer, ...]) -> str:
         """Return the end of the server's stderr, redacted."""
-        with os.fdopen(os.dup(self._stderr_file.fileno()), "rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _MAX_STDERR_BYTES))
-            end = file.read().decode(errors="replace")
-        if size > _MAX_STDERR_BYTES:
+        if self._stderr_end is None:
+            return ""
+        end = self._stderr_end.decode()
+        if self._stderr_end.is_cut:
             end = redact_cut_start(secrets, end.lstrip("\N{REPLACEMENT CHARACTER}"))
         return redact_text(secrets, end)
 
@@ -183,7 +183,7 @@ class ServerConnection:
 
     @asynccontextmanager
     async def _open_session(self) -> AsyncIterator[McpSession]:
-        from jpweb.agent.tools.mcp import client  # noqa: PLC0415  the SDK takes most of a second
+        from jpweb.agent.tools.mcp import client, command_transport  # noqa: PLC0415  the SDK's import
 
         config = self._config
         session = self._session = self._session or client.McpSession(self._reconnect)
@@ -193,7 +193,8 @@ class ServerConnection:
             return
         program = await asyncio.to_thread(find_program, config, self._folder)
         variables = {name: os.environ[name] for name in config.variables if name in os.environ}
+        self._stderr_end = command_transport.OutputEnd(_MAX_STDERR_BYTES)
         async with client.connect_stdio(
-            session, program, config, variables, self._folder, self._stderr_file
+            session, program, config, variables, self._folder, self._stderr_end
         ):
             yield session

@@ -108,6 +108,38 @@ sys.stderr.write("x" * int(sys.argv[1]) + f" refused: {os.environ['TOKEN']}; " +
 """
 
 
+FLOODING = """
+import sys, time
+from pathlib import Path
+sys.stderr.write("x" * 10_000_000 + " the end")
+sys.stderr.flush()
+Path("flooded").touch()
+while not Path("seen").exists():
+    time.sleep(0.01)
+"""
+
+
+def list_unnamed_sizes() -> list[int]:
+    """Return the bytes of each deleted file that this process holds open."""
+    files = [path for path in Path("/proc/self/fd").iterdir() if path.is_file()]
+    return [path.stat().st_size for path in files if str(path.readlink()).endswith("(deleted)")]
+
+
+async def test_server_stderr_is_kept_in_no_file_but_for_its_end(tmp_path, caplog):
+    server = McpServer("bad", sys.executable, ("-c", FLOODING))
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+
+        async def connect() -> None:
+            async with connect_servers([server], tmp_path):
+                pass
+
+        group.create_task(connect())
+        await wait_until((tmp_path / "flooded").exists)
+        assert max(list_unnamed_sizes(), default=0) < 1_000_000
+        (tmp_path / "seen").touch()
+    assert caplog.text.rstrip().endswith("xxx the end")
+
+
 @pytest.mark.parametrize("before", [0, 65400, 65460, 65470, 65480, 100_000])
 async def test_server_stderr_is_only_logged_and_its_keys_are_redacted(
     tmp_path, monkeypatch, caplog, before
