@@ -134,6 +134,7 @@ class McpSession:
             cache=None,
         )
         async with client:
+            client.session.validate_tool_result = _accept_result  # type: ignore[method-assign]
             self._client = client
             self._lost_event.clear()
             try:
@@ -296,6 +297,13 @@ def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             raise ToolUnavailable(f"its header {name!a} contains characters that can't be sent")
     return cleaned_headers
+
+
+async def _accept_result(name: str, result: CallToolResult) -> None:
+    """Accept the structured content of a result, of which nothing is used.
+
+    The SDK would match it with patterns of the server's own output schema, which can take for ever.
+    """
 
 
 def _list_text_parts(result: CallToolResult) -> list[str]:

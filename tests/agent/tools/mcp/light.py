@@ -19,6 +19,9 @@ TOOLS = {"add": ADDENDS} | {
     for name in ("parts", "fail", "much", "settings", "wait", "end", "flood", "umask", "repeat")
 }
 
+#: The time to match it doubles with each character of a text that does not match.
+SLOW_PATTERN = {"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}}
+
 
 def send(**message: Any) -> None:
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
@@ -83,6 +86,13 @@ class StdioServer:
                 send(id=number, result=result)
             case "tools/list":
                 listed = [{"name": name, "inputSchema": TOOLS[name]} for name in TOOLS]
+                listed.append(
+                    {
+                        "name": "match",
+                        "inputSchema": {"type": "object"},
+                        "outputSchema": SLOW_PATTERN,
+                    }
+                )
                 send(id=number, result={"tools": listed} | self.turn_page())
             case "tools/call":
                 self.call(number, params["name"], params.get("arguments") or {})
@@ -110,6 +120,8 @@ class StdioServer:
             (self.waiting / "waiting").touch()
         else:
             result = {"content": content(name, arguments), "isError": name == "fail"}
+            if name == "match":
+                result["structuredContent"] = {"a": "a" * arguments["size"] + "!"}
             send(id=number, result=result)
 
 

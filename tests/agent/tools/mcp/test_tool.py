@@ -69,6 +69,11 @@ async def test_an_error_of_the_tool_is_a_failure(tmp_path, quiet_server):
         assert "no luck" in outcome.message
 
 
+async def test_a_result_is_not_matched_with_patterns_of_its_server(tmp_path):
+    async with connect_servers([make_stdio_server()], tmp_path) as connections:
+        assert await call_tool(connections, "match", {"size": 1}) == Success("match")
+
+
 async def test_a_result_that_is_too_long_is_refused(tmp_path):
     async with connect_servers(
         [make_stdio_server()], tmp_path, limits=CallLimits(max_chars=10)
