@@ -84,7 +84,7 @@ def flood(name):
         threading.Thread(target=complain, daemon=True).start()
     for number in count():
         if name == "forms":
-            send(id=f"e{number}", method="elicitation/create", params=FORM)
+            send(id=f"{number:02000}", method="elicitation/create", params=FORM)
         else:
             send(method="notifications/message", params=LOG)
 

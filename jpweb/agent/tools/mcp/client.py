@@ -134,7 +134,7 @@ class McpSession:
             cache=None,
         )
         async with client:
-            client.session.validate_tool_result = _accept_result  # type: ignore[method-assign]
+            client.session.validate_tool_result = _accept_result  # type: ignore[method-assign]  # below
             self._client = client
             self._lost_event.clear()
             try:

@@ -100,7 +100,8 @@ class _Server:
                     message = self._parser.parse_line(line.data)
                     if message is not None:
                         await self._delivery.send(message)
-                    await self._pause(self._pace.count_received(1, len(line.data), line.values))
+                    cost = message_limit.measure_cost(message)
+                    await self._pause(self._pace.count_received(cost, len(line.data), line.values))
                     if self._session_ended.is_set():
                         break
             except MessageTooLong as error:

@@ -12,6 +12,8 @@ from typing import cast
 import anyio
 import httpx2
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCRequest
 
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.token_bucket import TokenBucket
@@ -27,6 +29,8 @@ MAX_TOOLS, MAX_TOOL_PAGES = 2_000, 100
 #: A message costs the event loop 0.05 to 0.5 ms, a MiB 5 to 20 ms, 25,000 values 10 to 80 ms: what
 #: a server may send without end takes a tenth of a core.
 MESSAGE_BURST, MESSAGES_PER_SECOND = 1_000.0, 400.0
+#: Messages that a request counts as: the SDK runs a task, validates four times and replies.
+_REQUEST_COST = 5
 BYTE_BURST, BYTES_PER_SECOND = 16.0 * 2**20, 4.0 * 2**20
 VALUE_BURST, VALUES_PER_SECOND = float(MAX_MESSAGE_VALUES), 25_000.0
 #: Replies are not compressed: decoders have no limit, and make gigabytes of 64 KiB.
@@ -104,6 +108,12 @@ class MessagePace:
             self._bytes.overdraw_tokens(size),
             self._values.overdraw_tokens(values),
         )
+
+
+def measure_cost(message: SessionMessage | None) -> int:
+    """Return as how many messages a line counts, by the message that was parsed of it."""
+    is_request = message is not None and isinstance(message.message, JSONRPCRequest)
+    return _REQUEST_COST if is_request else 1
 
 
 class _LimitedStream(httpx2.AsyncByteStream):

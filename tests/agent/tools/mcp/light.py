@@ -61,10 +61,10 @@ def repeat(message: dict[str, Any], count: int, *, cancels: bool = False) -> Non
     ``cancels``: each request is cancelled at once.
     """
     for number in range(count):
-        request_id = {"id": f"r{number}"} if message.get("id") else {}
+        request_id = {"id": f"{message['id']}{number}"} if message.get("id") else {}
         send(**message | request_id)
         if cancels:
-            send(method="notifications/cancelled", params={"requestId": f"r{number}"})
+            send(method="notifications/cancelled", params={"requestId": request_id["id"]})
 
 
 class StdioServer:

@@ -99,7 +99,9 @@ async def test_command_that_sends_too_fast_is_held_back(tmp_path, monkeypatch, b
     monkeypatch.setattr(command_transport, "MessageParser", CountingParser)
     for rate in ("MESSAGES_PER_SECOND", "BYTES_PER_SECOND", "VALUES_PER_SECOND"):
         monkeypatch.setattr(message_limit, rate, 0.001)
-    monkeypatch.setattr(message_limit, burst, {"BYTE_BURST": 20_000}.get(burst, 100))
+    monkeypatch.setattr(
+        message_limit, burst, {"BYTE_BURST": 20_000, "VALUE_BURST": 500}.get(burst, 100)
+    )
     log = {"method": "notifications/message", "params": {"data": [0] * 10 + ["x" * 1_000]}}
     async with connect_servers([make_stdio_server()], tmp_path) as connections, asyncio.timeout(60):
         call = asyncio.create_task(call_tool(connections, "repeat", {"message": log, "count": 500}))

@@ -15,11 +15,11 @@ REFUSED = Failed(f"The call to the MCP server probe failed: {PROBLEM}")
 MAX_OTHER_TASKS = 50
 FORM = {"type": "object", "properties": {"a": {"type": "string"}}}
 ELICITATION = {
-    "id": 1,
+    "id": "e" * 2_000,
     "method": "elicitation/create",
     "params": {"mode": "form", "message": "m" * 100, "requestedSchema": FORM},
 }
-PING = {"id": 1, "method": "ping"}
+PING = {"id": "p" * 2_000, "method": "ping"}
 
 
 async def wait_for_person(_question: Any) -> Any:
