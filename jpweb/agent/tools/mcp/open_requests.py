@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import anyio
 from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
+
+StreamT = TypeVar(
+    "StreamT", bound=ReadStream[SessionMessage | Exception] | WriteStream[SessionMessage]
+)
 
 #: A call asks up to 25 questions at a time; pings and requests for roots are answered at once.
 MAX_OPEN_REQUESTS = 100
@@ -61,14 +65,30 @@ class _RequestCounter:
         self._open_count -= 1
 
 
-class _CountedReceiver:
-    """The messages of a server, until it leaves too many requests open."""
+class _CountedStream(Generic[StreamT]):
+    """One direction of a connection, whose requests are counted."""
 
-    def __init__(
-        self, stream: ReadStream[SessionMessage | Exception], counter: _RequestCounter
-    ) -> None:
+    def __init__(self, stream: StreamT, counter: _RequestCounter) -> None:
         self._stream = stream
         self._counter = counter
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+class _CountedReceiver(_CountedStream[ReadStream[SessionMessage | Exception]]):
+    """The messages of a server, until it leaves too many requests open."""
 
     @property
     def last_context(self) -> Any:
@@ -82,9 +102,6 @@ class _CountedReceiver:
             raise anyio.EndOfStream
         return item
 
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
     def __aiter__(self) -> Self:
         return self
 
@@ -94,24 +111,9 @@ class _CountedReceiver:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-
-class _CountedSender:
+class _CountedSender(_CountedStream[WriteStream[SessionMessage]]):
     """The messages to a server; after the end of its own none is sent, and none waits."""
-
-    def __init__(self, stream: WriteStream[SessionMessage], counter: _RequestCounter) -> None:
-        self._stream = stream
-        self._counter = counter
 
     async def send(self, item: SessionMessage, /) -> None:
         try:
@@ -120,17 +122,3 @@ class _CountedSender:
             await self._stream.send(item)
         finally:
             self._counter.count_sent(item)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
