@@ -103,7 +103,7 @@ def list_ranges(
             "pk",
             is_descending=order.is_descending,
             condition=condition or None,
-            conversation_column="conversation_id",
+            conversation_column=None,
             scan_limit=MAX_SCANNED_ROWS,
         ),
         _make_range(rows.filter(**{f"sort_value__{side}": last_row[0]}), condition, order),
@@ -135,7 +135,7 @@ def _make_range(rows: QuerySet[Inquiry], condition: Q, order: Order) -> IndexRan
         "sort_value",
         is_descending=order.is_descending,
         condition=condition or None,
-        conversation_column="conversation_id",
+        conversation_column=None,
         is_text=order.name in _TEXT_COLUMNS,
         scan_limit=MAX_SCANNED_ROWS,
     )

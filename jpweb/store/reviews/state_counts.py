@@ -16,6 +16,8 @@ from jpweb.store.reviews import inquiry_ranges
 #: Rows that one count reads at most, and that of a filter. Among a million inquiries each match is
 #: read by itself: 2,000 took 3 ms of a page's 19, and 6 of 15 where words are looked for.
 MAX_COUNTED_ROWS, MAX_FILTERED_ROWS = 2000, 1000
+#: Parameter in the place of each state: the SQL is compiled once for all.
+_STATE_PLACEHOLDER = "state"
 
 
 class StateCount(NamedTuple):
@@ -34,20 +36,48 @@ def count_by_state(workspace_ids: list[int], filters: AuditFilters) -> dict[str,
     """
     rows, condition, column = inquiry_ranges.narrow_by_time(workspace_ids, filters)
     rows = rows.filter(workspace_id__in=workspace_ids).order_by()
-    limit = MAX_FILTERED_ROWS if column or condition else MAX_COUNTED_ROWS
-    counts = _count_some(rows, condition, limit)
+    if not (column or condition):
+        return _count_each_state(rows)
+    counts = _count_some(rows, condition)
     if filters.outcome:
         other_counts = dict.fromkeys(INQUIRY_STATES, StateCount(0, is_least=False))
         return other_counts | {filters.outcome: counts[filters.outcome]}
-    if column or condition or not any(count.is_least for count in counts.values()):
+    return counts
+
+
+def _count_each_state(rows: QuerySet[Inquiry]) -> dict[str, StateCount]:
+    """Count the rows of each state, up to the limit, by one statement.
+
+    A GROUP BY would sort the rows that it counts: 0.7 ms for 2,000, instead of 0.1.
+    """
+    counts: dict[str, StateCount] = dict.fromkeys(INQUIRY_STATES, StateCount(0, is_least=False))
+    sample = rows.filter(state=_STATE_PLACEHOLDER).values("pk")[: MAX_COUNTED_ROWS + 1]
+    try:
+        sql, params = sample.query.sql_with_params()
+    except EmptyResultSet:
         return counts
-    return {
-        state: _count_some(rows.filter(state=state), condition, limit)[state] for state in counts
-    }
+    part = f"SELECT %s, COUNT(*) FROM ({sql}) AS counted"  # noqa: S608  Django's own words
+    part_params = (_STATE_PLACEHOLDER, *params)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            " UNION ALL ".join([part] * len(counts)),
+            [
+                state if value == _STATE_PLACEHOLDER else value
+                for state in counts
+                for value in part_params
+            ],
+        )
+        numbers: list[tuple[str, int]] = cursor.fetchall()
+    return counts | {state: _limit_count(number) for state, number in numbers}
 
 
-def _count_some(rows: QuerySet[Inquiry], condition: Q, limit: int) -> dict[str, StateCount]:
-    """Count the matches among the first ``limit`` rows, in the order of the index."""
+def _limit_count(number: int) -> StateCount:
+    """Return the count; the row beyond the limit says that there are more, not how many."""
+    return StateCount(min(number, MAX_COUNTED_ROWS), is_least=number > MAX_COUNTED_ROWS)
+
+
+def _count_some(rows: QuerySet[Inquiry], condition: Q) -> dict[str, StateCount]:
+    """Count the matches among the first rows, up to the limit, in the order of the index."""
     # As a column of the result: as a condition it could have a planner read another index.
     is_match = (
         Case(When(condition, then=True), default=False, output_field=BooleanField())
@@ -55,12 +85,12 @@ def _count_some(rows: QuerySet[Inquiry], condition: Q, limit: int) -> dict[str, 
         else Value(True)
     )
     sample = rows.annotate(is_match=is_match).values_list("state", "is_match")
-    counted_groups = _group_rows(sample[: limit + 1])
-    is_least = sum(number for *_, number in counted_groups) > limit
+    counted_groups = _group_rows(sample[: MAX_FILTERED_ROWS + 1])
+    is_least = sum(number for *_, number in counted_groups) > MAX_FILTERED_ROWS
     matches = {state: number for state, is_match, number in counted_groups if is_match}
-    # The row beyond the limit is counted too: it says that there are more, not how many.
     return {
-        state: StateCount(min(matches.get(state, 0), limit), is_least) for state in INQUIRY_STATES
+        state: StateCount(min(matches.get(state, 0), MAX_FILTERED_ROWS), is_least)
+        for state in INQUIRY_STATES
     }
 
 

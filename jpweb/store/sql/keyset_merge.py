@@ -39,14 +39,15 @@ class IndexRange:
     Where rows of several tables are merged into one order, the rank of a row is its key
     times ``table_count`` plus ``table_index``. A text column (``is_text``) has the order of
     ``ByteOrder``, else Python would merge in another order than PostgreSQL.
-    ``scan_limit`` replaces ``MAX_SCANNED_ROWS``.
+    ``scan_limit`` replaces ``MAX_SCANNED_ROWS``. Without a ``conversation_column`` the index alone
+    is read where it answers all: the ranked keys have no conversation, 0.
     """
 
     rows: QuerySet[Any]
     column: str
     is_descending: bool
     condition: Q | None = None
-    conversation_column: str = "pk"
+    conversation_column: str | None = "pk"
     table_index: int = 0
     table_count: int = 1
     is_text: bool = False
@@ -229,7 +230,9 @@ def _select_columns(
     annotated_rows = rows.annotate(
         value=F(index_range.column),
         rank_=F("pk") * Value(index_range.table_count) + Value(index_range.table_index),
-        conversation_key=F(index_range.conversation_column),
+        conversation_key=(
+            F(index_range.conversation_column) if index_range.conversation_column else Value(0)
+        ),
         workspace_key=F("workspace_id"),
     )
     values: QuerySet[Any] = annotated_rows.values_list(

@@ -207,7 +207,7 @@ def drop_other_indexes(index: str, cursor: Any) -> None:
         ("asked", {"conversation": 1}, "audit_of_conversation"),
     ],
 )
-def test_order_is_that_of_an_index(
+def test_order_is_that_of_an_index_which_alone_is_read(
     auditor: Person, order: str, filters: dict[str, Any], index: str
 ):
     with CaptureQueriesContext(connection) as captured:
@@ -223,6 +223,8 @@ def test_order_is_that_of_an_index(
     assert index in plan
     assert "TEMP B-TREE" not in plan
     assert "Sort" not in plan
+    has_expression = order == "waited"  # SQLite reads the columns of an expression from the row
+    assert connection.vendor != "sqlite" or has_expression or f"COVERING INDEX {index}" in plan
 
 
 def test_account_of_a_name_is_looked_for_among_the_rows_of_the_name(auditor: Person):
