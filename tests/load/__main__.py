@@ -1,6 +1,7 @@
 """``python -m tests.load [--only a,b] [--toy]``: measure, show a table, write ``bench.json``.
 
-It measures and does not judge: the exit code is 0 whether goals are met or not.
+It measures and does not judge: the exit code is 0 whether goals are met or not. A run that is
+stopped shows the table of what it measured, and leaves ``bench.json`` as it was.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import django
@@ -28,10 +29,13 @@ from tests.load.sizes import FULL, TOY, Size
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     selection = [name for name in options.only.split(",") if name]
+    names = selection or list(BENCHMARKS)
     unknown = [name for name in selection if name not in BENCHMARKS]
     if unknown:
-        names = ", ".join(BENCHMARKS)
-        print(f"No benchmark is called {', '.join(unknown)}; there are: {names}", file=sys.stderr)
+        print(
+            f"No benchmark is called {', '.join(unknown)}; there are: {', '.join(BENCHMARKS)}",
+            file=sys.stderr,
+        )
         return 2
     try:
         size = (TOY if options.toy else FULL).change(options.set)
@@ -48,8 +52,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
         django.setup()
         gc_tuning.collect_rarely()  # as each command of jpweb does
-        rows = _measure([BENCHMARKS[name] for name in selection or BENCHMARKS], size, console)
-    console.print(_table(rows))
+        rows: list[BenchmarkResult] = []
+        try:
+            rows.extend(_measure([BENCHMARKS[name] for name in names], size, console))
+        finally:
+            console.print(_table(rows))
     if size != FULL:
         console.print("Not written to bench.json: this was not the full size.")
         return 0
@@ -75,8 +82,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _measure(benchmarks: list[Benchmark], size: Size, console: Console) -> list[BenchmarkResult]:
-    rows: list[BenchmarkResult] = []
+def _measure(
+    benchmarks: list[Benchmark], size: Size, console: Console
+) -> Iterator[BenchmarkResult]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -96,8 +104,7 @@ def _measure(benchmarks: list[Benchmark], size: Size, console: Console) -> list[
                 bench,
                 lambda done, total, task=task: progress.update(task, completed=done, total=total),
             )
-            rows.append(_row(benchmark, value, floor))
-    return rows
+            yield _row(benchmark, value, floor)
 
 
 def _row(benchmark: Benchmark, value: float, floor: float) -> BenchmarkResult:

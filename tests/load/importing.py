@@ -26,7 +26,8 @@ from tests.load.databases import use_database
 from tests.load.sizes import TOY
 
 _BESIDE = Path(settings.BASE_DIR).parent / "shared" / "workspace"
-PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
+#: Those of jpweb's own connections: the floor's commits are synced as the mirror's are.
+PRAGMAS = f"{settings.DATABASES['default']['OPTIONS']['init_command']} PRAGMA foreign_keys=ON;"
 
 #: The rows that an import makes, a table each, in the order in which they can be inserted.
 Rows = dict[str, list[tuple[Any, ...]]]

@@ -64,14 +64,15 @@ def test_toy_run_prints_a_table_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.proof  # 8 s of processor
-def test_toy_run_that_is_terminated_leaves_nothing(tmp_path: Path) -> None:
-    with start_toy_run(tmp_path, "fanout.5000") as run:
+def test_terminated_toy_run_shows_what_it_measured_and_leaves_nothing(tmp_path: Path) -> None:
+    with start_toy_run(tmp_path, "render.markdown,fanout.5000") as run:
         wait_until(
             lambda: [*tmp_path.glob("*/*/data/jpweb.sqlite3-wal")], "a database is open", 120
         )
         run.terminate()
-        run.communicate(timeout=120)
+        output, _ = run.communicate(timeout=120)
 
+    assert "│ render.markdown │" in output.decode()
     assert run.returncode == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
 
