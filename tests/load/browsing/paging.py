@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from django.db import connection
-
 from jpweb.store.choices import Origin, Role
 from jpweb.store.models import Conversation, Workspace
 from tests.load.benchmark import BenchRun, Progress, measure_interleaved
@@ -91,8 +89,6 @@ def _fill_database(size: Size) -> tuple[str, int]:
         _make_conversation(workspace, number) for number in range(size.page_conversations)
     )
     Conversation.objects.update(needs_indexing=False)  # the server runs no duties
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
     return make_cookie(auditor), long.pk
 
 
