@@ -187,11 +187,20 @@ class QuestionPrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerSource:
+    """The person who gave an answer, for later questions of the turn that it holds for."""
+
+    person_name: str
+    person_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A person's typed answer; with ``remember`` it holds for the rest of the turn."""
 
     value: Any = field(repr=False)  # may be a secret, and reprs end up in logs
     remember: bool = False
+    source: AnswerSource | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

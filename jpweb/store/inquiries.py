@@ -35,6 +35,8 @@ from jpweb.stream.inquiry import AnswerReusePolicy
 from jpweb.stream.outline import Outline
 
 OPEN_STATE = "open"
+#: Kind of decider of a question that an answer for the rest of its turn decided.
+MEMORY_DECIDER = "memory"
 #: Every state of a row, in the order of lists on pages.
 INQUIRY_STATES = ("open", "answered", "redacted", "cancelled", "unanswered")
 

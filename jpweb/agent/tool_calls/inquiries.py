@@ -15,7 +15,14 @@ from jpweb.agent.errors import InquiryFailed, SettlementConflict
 from jpweb.agent.event_writer import EventWriter
 from jpweb.agent.idle_tracker import IdleTracker
 from jpweb.agent.interrupts import InterruptedResult, Interrupts, run_interruptible
-from jpweb.agent.ports import Answer, Declined, InquiryBackend, Prompter, QuestionPrompt
+from jpweb.agent.ports import (
+    Answer,
+    AnswerSource,
+    Declined,
+    InquiryBackend,
+    Prompter,
+    QuestionPrompt,
+)
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_calls.result import CallResult, MissingAnswer, ToolAnswer
 from jpweb.agent.tool_calls.routing import (
@@ -181,8 +188,8 @@ class InquiryRunner:
     ) -> ToolAnswer | MissingAnswer:
         """Record the outcome that memory or configuration decides. Raises SettlementConflict."""
         match chosen_route:
-            case UseRemembered(value):
-                await self._record_response(prompt, Answered(value), "memory")
+            case UseRemembered(value, source):
+                await self._record_response(prompt, Answered(value), "memory", source)
                 return ToolAnswer(value)
             case UseStatic(value):
                 await self._record_response(
@@ -237,10 +244,10 @@ class InquiryRunner:
         idle_tracker = IdleTracker() if self.in_call else self.state.idle_tracker
         decision = idle_tracker.wait_for_decision(lambda: self.prompter.ask(prompt))
         match await run_interruptible(decision, self.interrupts):
-            case Answer(value, remember):
+            case Answer(value, remember, source):
                 if remember and is_reusable(prompt.question):
                     key = self._answer_key(prompt.tool_name, prompt.question.id)
-                    self.state.remembered_tool_answers[key] = RememberedAnswer(value)
+                    self.state.remembered_tool_answers[key] = RememberedAnswer(value, source)
                 return ToolAnswer(value)
             case Declined() as decline:
                 call_result = _make_declined_result(prompt.tool_name, prompt.question.id, decline)
@@ -259,9 +266,17 @@ class InquiryRunner:
         return MissingAnswer(reason, CallResult(model_messages.STOPPED))
 
     async def _record_response(
-        self, prompt: QuestionPrompt, outcome: InquiryOutcome, decider: _Decider
+        self,
+        prompt: QuestionPrompt,
+        outcome: InquiryOutcome,
+        decider: _Decider,
+        source: AnswerSource | None = None,
     ) -> None:
-        note: Mapping[str, Any] = {"by": {"kind": decider}}
+        """Record the outcome; ``source``: the person whose remembered answer decides."""
+        by: dict[str, Any] = {"kind": decider}
+        if source is not None:
+            by |= {"name": source.person_name, "id": source.person_id}
+        note: Mapping[str, Any] = {"by": by}
         await self.event_writer.write_events(InquiryResponse(prompt.inquiry_id, outcome), note=note)
 
 

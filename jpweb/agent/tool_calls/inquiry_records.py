@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from jpweb.agent.ports import AnswerSource
 from jpweb.stream.events import Element
 from jpweb.stream.inquiry import InquiryRequest
 
@@ -27,3 +28,13 @@ def is_self_answered(note: Mapping[str, Any]) -> bool:
     by = note.get("by")
     kind = by.get("kind") if isinstance(by, Mapping) else None
     return kind in ("configuration", "memory", "assistant")
+
+
+def read_source(note: Mapping[str, Any]) -> AnswerSource | None:
+    """Return the person whom the note of an answer names; None where it names none."""
+    match note.get("by"):
+        case {"name": str(name), **by} if name:
+            person_id = by.get("id")
+            return AnswerSource(name, person_id if type(person_id) is int else None)
+        case _:
+            return None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from jpweb.agent.config import DetachedPolicy, QuestionConfig, QuestionTarget
+from jpweb.agent.ports import AnswerSource
 from jpweb.agent.tool_calls.turn_state import RememberedAnswer
 from jpweb.agent.tool_outcome import Question
 from jpweb.stream.inquiry import AnswerReusePolicy, CancellationReason
@@ -26,6 +27,7 @@ class UseRemembered:
     """A person gave this answer earlier in the turn, and chose that it be remembered."""
 
     value: Any
+    source: AnswerSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def route(
         and is_reusable(question)
         and is_valid(remembered_answer.value)
     ):
-        return UseRemembered(remembered_answer.value)
+        return UseRemembered(remembered_answer.value, remembered_answer.source)
     if config.answer is not None:
         if not is_valid(config.answer.value):
             return Refuse(CancellationReason.INVALID_STATIC_ANSWER)

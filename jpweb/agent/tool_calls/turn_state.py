@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from jpweb.agent.idle_tracker import IdleTracker
-from jpweb.agent.ports import Declined
+from jpweb.agent.ports import AnswerSource, Declined
 from jpweb.agent.tool_calls import inquiry_records
 from jpweb.agent.tool_outcome import CallBoundaries, Question
 from jpweb.stream.events import ConversationEvent, Element, ToolCallResponse
@@ -94,9 +94,13 @@ class CallGrant:
 
 @dataclass(frozen=True, slots=True)
 class RememberedAnswer:
-    """An answer given earlier in the turn; a value of its own so that JSON null can be one."""
+    """An answer given earlier in the turn; a value of its own so that JSON null can be one.
+
+    ``source``: the person who gave it; None where the record names none.
+    """
 
     value: Any
+    source: AnswerSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +342,8 @@ class TurnState:
                 self._paused[key.tool_call_id] = True
             self._answered.append(AnsweredQuestion(key, request, outcome.answer))
             if answer_key.tool_name and note.get("remember") is True:
-                self.remembered_tool_answers[answer_key] = RememberedAnswer(outcome.answer)
+                source = inquiry_records.read_source(note)
+                self.remembered_tool_answers[answer_key] = RememberedAnswer(outcome.answer, source)
             return
         decline = _read_decline(outcome, note)
         if decline is None:

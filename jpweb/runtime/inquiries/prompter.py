@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jpweb.agent.idle_tracker import IdleTracker
 from jpweb.agent.ports import (
     Answer,
+    AnswerSource,
     Declined,
     Delivered,
     DeliverPrompt,
@@ -178,7 +179,8 @@ class BrowserPrompter:
 def _make_reply(settlement: SettledInquiry) -> Answer | Declined:
     row = settlement.inquiry
     if row.state == "answered":
-        return Answer(row.answer, settlement.is_remembered)
+        source = AnswerSource(row.decider_name, row.decider_id)
+        return Answer(row.answer, settlement.is_remembered, source)
     if row.state == "redacted":  # the call that had the secret has ended
         return Declined(CancellationReason.LOST)
     row_reason = read_reason(row.reason)

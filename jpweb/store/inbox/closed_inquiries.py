@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jpweb.store.inquiries import list_answerable
+from jpweb.store.inquiries import MEMORY_DECIDER, list_answerable
 from jpweb.store.models import Inquiry
 from jpweb.stream.inquiry import UNDECIDED_REASONS
 
@@ -16,6 +16,10 @@ def list_undecided(person_id: int, limit: int = 20) -> list[Inquiry]:
 
 
 def list_decided_by(person_id: int, limit: int = 20) -> list[Inquiry]:
-    """Return the newest questions that this person answered or declined."""
-    decided_rows = list_answerable(person_id).filter(decider_id=person_id)
+    """Return the newest questions that this person answered or declined.
+
+    Those that a remembered answer of the person decided are left out: no page asked them.
+    """
+    rows = list_answerable(person_id).filter(decider_id=person_id)
+    decided_rows = rows.exclude(decided_by=MEMORY_DECIDER)
     return list(decided_rows.order_by("-settled_at", "-id")[:limit])

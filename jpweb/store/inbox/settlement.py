@@ -29,9 +29,9 @@ from jpweb.store.choices import Act, RunState
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import AlreadySettled, UnknownInquiry
 from jpweb.store.inbox import current_roles
-from jpweb.store.inquiries import OPEN_STATE, get_inquiry
+from jpweb.store.inquiries import MEMORY_DECIDER, OPEN_STATE, get_inquiry
 from jpweb.store.ledger.entries import SYSTEM, Actor, Place, record_act
-from jpweb.store.models import Inquiry, JournalEntry, Run, Turn, Workspace
+from jpweb.store.models import Inquiry, JournalEntry, Person, Run, Turn, Workspace
 from jpweb.store.sql import compiled_write
 from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream.answer_type import Secret
@@ -181,8 +181,20 @@ def _make_outcome_columns(
     """Return the columns that a response settles, the decider's id among them."""
     by = event.note.get("by")
     columns = from_stream.make_outcome_columns(event, response, entry.position)
-    columns["decider_id"] = by.get("id") if isinstance(by, dict) else None
+    decider_id = by.get("id") if isinstance(by, dict) else None
+    is_remembered = columns["decided_by"] == MEMORY_DECIDER
+    columns["decider_id"] = _find_person(decider_id) if is_remembered else decider_id
     return columns
+
+
+def _find_person(person_id: int | None) -> int | None:
+    """Return the id if there is such a person.
+
+    A remembered answer of before a restart is read from the journal, which ``jp`` may extend.
+    """
+    if person_id is None or not 0 < person_id < 2**63:
+        return None
+    return person_id if Person.objects.filter(pk=person_id).exists() else None
 
 
 def _record_settlement(

@@ -34,10 +34,7 @@ _NONCE_BYTES = 16
 #: States in which an owner may decide.
 _UNDECIDED_STATES = frozenset({ReviewState.DISAGREED, ReviewState.ESCALATED})
 _OPEN_REFUSAL = "A question can be reviewed once it is closed."
-_OWN_QUESTION_REFUSAL = "You closed this question, so someone else has to review it."
-_OWN_TURN_REFUSAL = "You started the turn of this question, so someone else has to review it."
 _ESCALATION_REFUSAL = "You decide this as an owner. Choose another verdict than “Escalate”."
-_OWN_CONVERSATION_REFUSAL = "You took part in this conversation, so someone else has to review it."
 
 
 class ReviewInput(NamedTuple):
@@ -181,7 +178,7 @@ class ReviewHistory:
         if subjects.is_open(self.subject):
             raise ReviewRefused(_OPEN_REFUSAL)
         if subjects.is_own(self.subject, person_id) if took_part is None else took_part:
-            raise ReviewRefused(_describe_own_part(self.subject, person_id))
+            raise ReviewRefused(subjects.describe_own_part(self.subject, person_id))
         if slot := self._find_deciding_slot(person_id):
             return slot
         names = []
@@ -210,13 +207,6 @@ class ReviewHistory:
         if accounts.get_role(person_id, workspace_id) is not Role.OWNER:
             return None
         return Slot(DECISION, decision.revision + 1 if decision else 1)
-
-
-def _describe_own_part(subject: ReviewSubject, person_id: int) -> str:
-    if subject.inquiry is None:
-        return _OWN_CONVERSATION_REFUSAL
-    is_decider = subject.inquiry.decider_id == person_id
-    return _OWN_QUESTION_REFUSAL if is_decider else _OWN_TURN_REFUSAL
 
 
 def load_history(subject: ReviewSubject) -> ReviewHistory:

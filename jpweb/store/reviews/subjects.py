@@ -11,7 +11,7 @@ from django.db.models.functions import Cast, Concat
 
 from jpweb.evidence import ledger_verifier
 from jpweb.store.choices import InterruptKind, ReviewState
-from jpweb.store.inquiries import OPEN_STATE
+from jpweb.store.inquiries import MEMORY_DECIDER, OPEN_STATE
 from jpweb.store.models import (
     Approval,
     Conversation,
@@ -24,6 +24,10 @@ from jpweb.store.models import (
 
 #: Entries that are fetched at once while a conversation is hashed.
 _FETCH_ENTRIES = 500
+_OWN_QUESTION_REFUSAL = "You closed this question, so someone else has to review it."
+_REMEMBERED_REFUSAL = "Your remembered answer decided this question, so someone else reviews it."
+_OWN_TURN_REFUSAL = "You started the turn of this question, so someone else has to review it."
+_OWN_CONVERSATION_REFUSAL = "You took part in this conversation, so someone else has to review it."
 
 
 class ReviewSubject(NamedTuple):
@@ -99,6 +103,16 @@ def is_own(subject: ReviewSubject, person_id: int) -> bool:
         run = subject.inquiry.run
         return person_id in (subject.inquiry.decider_id, run.started_by_id if run else None)
     return bool(find_own_conversations([subject.conversation.pk], person_id))
+
+
+def describe_own_part(subject: ReviewSubject, person_id: int) -> str:
+    """Return why a person whose review would be a self-review may not give it."""
+    if subject.inquiry is None:
+        return _OWN_CONVERSATION_REFUSAL
+    if subject.inquiry.decider_id != person_id:
+        return _OWN_TURN_REFUSAL
+    is_remembered = subject.inquiry.decided_by == MEMORY_DECIDER
+    return _REMEMBERED_REFUSAL if is_remembered else _OWN_QUESTION_REFUSAL
 
 
 def list_participants(subject: ReviewSubject, person_ids: Collection[int]) -> set[int]:

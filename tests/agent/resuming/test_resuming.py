@@ -173,6 +173,23 @@ async def test_answers_that_were_to_be_remembered_still_are():
     assert turn.tools[0].runs[-1] == {"confirm": True}
 
 
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        ({"kind": "person", "name": "Ada", "id": 7}, {"name": "Ada", "id": 7}),
+        ({"kind": "person", "name": "Ada", "id": "7"}, {"name": "Ada", "id": None}),
+        ({"kind": "person", "name": 7, "id": 7}, {}),
+        ("person", {}),
+    ],
+)
+async def test_resumed_turn_names_who_gave_a_remembered_answer(by, expected):
+    response_event = event(make_answer("c1.confirm.1"), remember=True, by=by)
+    two = [make_call("c1", "tool"), make_call("c2", "tool")]
+    turn = make_turn(START, SAYS, *two, event(WAITS, **NOTE), response_event)
+    await resume(turn)
+    assert turn.recorder.notes(InquiryResponse)[-1] == {"by": {"kind": "memory"} | expected}
+
+
 async def test_resumed_turn_ignores_question_ids_and_answers_of_earlier_turns():
     earlier = [START, SAYS, CALL, event(make_inquiry("c1.confirm.1"), **NOTE)]
     closing_events = [event(make_answer("c1.confirm.1"), remember=True), make_result("c1")]

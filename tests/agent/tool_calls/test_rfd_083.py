@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jpweb.agent.config import AllowToggle, Enable, QuestionConfig, QuestionTarget, StaticAnswer
-from jpweb.agent.ports import Answer, CompleteToolCall, ReplyFinished, TextDelta
+from jpweb.agent.ports import Answer, AnswerSource, CompleteToolCall, ReplyFinished, TextDelta
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_calls.turn_state import AnswerKey, RememberedAnswer, TurnState
 from jpweb.agent.tool_outcome import Question
@@ -28,10 +28,12 @@ from jpweb.stream.inquiry import (
     CancellationReason,
     Cancelled,
     InquiryRequest,
+    InquiryResponse,
     InquirySource,
     SourceTag,
 )
 from tests.agent.doubles import QueueProvider, ToolBench, TurnBench, make_asker, run_turn
+from tests.builders import make_call
 
 CALL = ToolCallRequest("call_1", "fs", {})
 KEY = AnswerKey("fs", "q")
@@ -185,3 +187,11 @@ def test_ask_user_is_on_and_is_switched_by_its_name_alone():
     config = make_default_config(AskUser())
     assert config.enable == Enable(state=True, allow_toggle=AllowToggle.IF_NAMED)
     assert config.questions["answer"].prompt_label == "Assistant"
+
+
+async def test_remembered_answer_names_the_person_who_gave_it():
+    bench = make_bench(EXCLUSIVE, Answer(value=True, remember=True, source=AnswerSource("Ada", 7)))
+    await bench.run([make_call("c1", "fs")])
+    await bench.run([make_call("c2", "fs")])
+    by = {"kind": "memory", "name": "Ada", "id": 7}
+    assert bench.recorder.notes(InquiryResponse)[-1] == {"by": by}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.ports import Answer, QuestionPrompt
+from jpweb.agent.ports import Answer, AnswerSource, QuestionPrompt
 from jpweb.agent.tool_outcome import Question
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -298,6 +298,8 @@ async def test_an_answer_is_remembered_where_the_question_allows_it(
         scene.conversation.pk, scene.workspace.pk, lambda: decider(scene.ada)
     ).ask(prompt)
     assert answer == Answer(settled_row.answer, remember=is_remembered)
+    assert isinstance(answer, Answer)
+    assert answer.source == AnswerSource(scene.ada.display_name, scene.ada.pk)
 
 
 async def test_answer_is_not_remembered_by_default(scene: Scene):
