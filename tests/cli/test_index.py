@@ -33,6 +33,8 @@ def test_index_command_indexes_pending_conversations(conversation: Conversation)
     assert run_index() == "2 conversations indexed.\n"
     assert Passage.objects.filter(body="pear").count() == 1
     assert run_index() == "0 conversations indexed.\n"
+    journal.append_events(conversation.pk, [making.event(ChatResponse("message", "fig"))])
+    assert run_index() == "1 conversation indexed.\n"
 
 
 def test_index_all_rebuilds_every_passage(conversation: Conversation):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 from django.db import IntegrityError, transaction
@@ -32,7 +33,7 @@ from jpweb.store.evidence.receipt_lines import ReceiptLine
 from jpweb.store.evidence.review_lines import ReviewLine
 from jpweb.store.jp_files.reader import MAX_ELEMENTS
 from jpweb.store.jp_files.workspace import MAX_METADATA_BYTES, MAX_STREAM_BYTES
-from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
+from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.models import Conversation, Workspace
 from jpweb.stream import wire
 from jpweb.stream.outline import build_inquiry_outline
@@ -43,6 +44,8 @@ L = TypeVar("L", ApprovalLine, ReceiptLine, ReviewLine)
 _ANCHOR = re.compile(r"e-[A-Za-z0-9-]{1,58}", re.ASCII)
 #: Problems that a refusal names.
 _MAX_NAMED_PROBLEMS = 5
+#: Folders that a refusal names.
+_MAX_NAMED_FOLDERS = 20
 _BoundedText = Annotated[str, msgspec.Meta(max_length=500)]
 #: Text of a label, which jp may have written as long as its file can be.
 _LabelText = Annotated[str, msgspec.Meta(max_length=MAX_METADATA_BYTES)]
@@ -66,26 +69,59 @@ class ImportedBundle(NamedTuple):
     report: Report
 
 
-def import_bundle(path: Path, workspace_name: str, public_key: str | None = None) -> ImportedBundle:
-    """Import all conversations of a bundle into the workspace of that name, or none.
-
-    They are read-only. Raises ImportRefused, and OSError where the file cannot be read.
-    """
-    return import_into(path, _find_workspace(workspace_name), public_key, OPERATOR)
-
-
-def import_into(
-    file: Path | BinaryIO, workspace: Workspace, public_key: str | None, actor: Actor
+def import_bundle(
+    path: Path,
+    workspace_name: str,
+    public_key: str | None = None,
+    folder_names: Collection[str] = (),
 ) -> ImportedBundle:
-    """Import all conversations of a bundle into a workspace, or none. Raises as above."""
+    """Import conversations of a bundle into the workspace of that name: all of them, or none.
+
+    With ``folder_names`` it imports those that the bundle has in these folders. They are
+    read-only. Raises ImportRefused, and OSError where the file cannot be read.
+    """
+    workspace = _find_workspace(workspace_name)
     try:
-        with open_bundle(file) as bundle:
+        with open_bundle(path) as bundle:
             report = bundle_verifier.verify_files(bundle, public_key)
             if report.problems:
                 raise ImportRefused(_describe_problems(report))
-            return ImportedBundle(_import_all(bundle, workspace, report, actor), report)
+            rows = _choose_rows(report.manifest["conversations"], folder_names)
+            _check_twins(bundle, rows)
+            return ImportedBundle(_import_all(bundle, workspace, report, rows), report)
     except InvalidBundle as error:
         raise ImportRefused(f"The bundle does not verify: {error}.") from error
+
+
+def _choose_rows(
+    rows: Sequence[dict[str, Any]], folder_names: Collection[str]
+) -> list[dict[str, Any]]:
+    """Return the manifest's rows in these folders, or all; a folder's last part names it too."""
+    rows_by_name = {_get_folder_name(row): row for row in rows}
+    wanted_names = {name.strip("/").rpartition("/")[2] for name in folder_names}
+    for name in sorted(wanted_names - rows_by_name.keys()):
+        folders = ", ".join(list(rows_by_name)[:_MAX_NAMED_FOLDERS])
+        raise ImportRefused(f"The bundle has no conversation {name}. It has: {folders}.")
+    return [row for row in rows if not wanted_names or _get_folder_name(row) in wanted_names]
+
+
+def _get_folder_name(row: dict[str, Any]) -> str:
+    return str(row["folder"]).rpartition("/")[2]
+
+
+def _check_twins(bundle: Bundle, rows: Sequence[dict[str, Any]]) -> None:
+    """Raise ImportRefused where two conversations have one id of JP: a workspace has it once."""
+    names_by_jp_id: defaultdict[int, list[str]] = defaultdict(list)
+    for row in rows:
+        metadata = _read_metadata(bundle, f"{row['folder']}/{METADATA}")
+        names_by_jp_id[metadata.jp_id].append(_get_folder_name(row))
+    twins = [names for names in names_by_jp_id.values() if len(names) > 1]
+    if twins:
+        raise ImportRefused(
+            f"{' and '.join(twins[0])} are of different workspaces and have one ID, which a "
+            f"workspace has once. Import them one by one, each into another workspace: "
+            f"--conversation {twins[0][0]}."
+        )
 
 
 def _find_workspace(name: str) -> Workspace:
@@ -105,10 +141,12 @@ def _describe_problems(report: Report) -> str:
 
 
 @transaction.atomic
-def _import_all(bundle: Bundle, workspace: Workspace, report: Report, actor: Actor) -> list[int]:
+def _import_all(
+    bundle: Bundle, workspace: Workspace, report: Report, rows: Sequence[dict[str, Any]]
+) -> list[int]:
     manifest_hash = hashlib.sha256(bundle.read_bytes(MANIFEST)).hexdigest()
     keys = []
-    for row in report.manifest["conversations"]:
+    for row in rows:
         folder = str(row["folder"])
         conversation = _import_conversation(bundle, workspace, folder)
         _import_approvals(bundle, conversation, f"{folder}/{APPROVALS}")
@@ -120,7 +158,7 @@ def _import_all(bundle: Bundle, workspace: Workspace, report: Report, actor: Act
         if row.get("reviews"):
             reviews_hash = _import_reviews(bundle, conversation, f"{folder}/{REVIEWS}")
             details |= {"reviews": row["reviews"], "reviews_hash": reviews_hash}
-        record_act(Act.EVIDENCE_IMPORTED, actor, Place(workspace.pk, conversation.pk), **details)
+        record_act(Act.EVIDENCE_IMPORTED, OPERATOR, Place(workspace.pk, conversation.pk), **details)
         keys.append(conversation.pk)
     return keys
 

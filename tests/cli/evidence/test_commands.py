@@ -53,8 +53,27 @@ def test_missing_file_is_named(tmp_path: Path, command: str):
 def test_import_evidence_says_where_the_conversations_are(bundle: Path):
     workspace = making.workspace("Target")
     output = run("import_evidence", bundle, "--workspace", "Target")
-    assert "Imported into Target, read-only: 1 conversations." in output
+    assert "Imported into Target, read-only: 1 conversation.\n" in output
     assert Conversation.objects.filter(workspace=workspace).count() == 1
+
+
+def test_import_evidence_imports_the_named_conversations(tmp_path: Path):
+    first, second = bundles.make_conversation("A"), bundles.make_conversation("B")
+    Conversation.objects.filter(pk=second.pk).update(jp_id=first.jp_id)
+    second.refresh_from_db()
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(first, second))
+    name = f"jp-c{first.jp_id}"
+    options = ["--workspace", making.workspace("Target").name]
+    with pytest.raises(CommandError, match=f"{name} and {name}-2 are .*: --conversation {name}"):
+        run("import_evidence", path, *options)
+    run("import_evidence", path, *options, "--conversation", f"conversations/{name}-2/")
+    assert Conversation.objects.get(workspace__name="Target").title == "B"
+    options = ["--workspace", making.workspace("Other").name, "--conversation", name]
+    run("import_evidence", path, *options)
+    assert Conversation.objects.get(workspace__name="Other").title == "A"
+    with pytest.raises(CommandError, match=f"no conversation jp-c1. It has: {name}, {name}-2"):
+        run("import_evidence", path, *options, "--conversation", "jp-c1")
 
 
 @pytest.mark.parametrize("command", ["verify_evidence", "import_evidence"])

@@ -10,6 +10,7 @@ from jpweb import text_settings
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.cli.progress import show_progress
 from jpweb.store.search import indexer
+from jpweb.stream.stats import count_noun
 
 
 class Command(BaseCommand):
@@ -31,7 +32,7 @@ class Command(BaseCommand):
             while (step := indexer.index_next()) is not None:
                 indexed_keys.add(step.key)
                 progress(len(indexed_keys), max(total, len(indexed_keys)), "")
-        self.stdout.write(f"{len(indexed_keys)} conversations indexed.")
+        self.stdout.write(f"{count_noun(len(indexed_keys), 'conversation')} indexed.")
 
     def _clear_index(self) -> None:
         keys = list(indexer.iterate_conversation_ids())

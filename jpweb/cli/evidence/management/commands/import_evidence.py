@@ -13,10 +13,14 @@ from jpweb.evidence import bundle_verifier
 from jpweb.evidence.ledger_verifier import escape_line
 from jpweb.store.errors import StoreError
 from jpweb.store.evidence import importer
+from jpweb.stream.stats import count_noun
 
 
 class Command(BaseCommand):
-    """``jpweb import_evidence FILE --workspace NAME [--public-key HEX]``."""
+    """``jpweb import_evidence FILE --workspace NAME``.
+
+    Options: ``[--public-key HEX] [--conversation FOLDER]``.
+    """
 
     requires_system_checks = (text_settings.CHECK_TAG,)
     help = "Import the conversations of a bundle that verifies; they are read-only."
@@ -25,13 +29,21 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path)
         parser.add_argument("--workspace", required=True, metavar="NAME")
         parser.add_argument("--public-key", help="the key that has to have signed it")
+        parser.add_argument(
+            "--conversation",
+            dest="folders",
+            action="append",
+            default=[],
+            metavar="FOLDER",
+            help="import this conversation alone, such as jp-c123; may be given several times",
+        )
 
     @use_existing_database()
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]
         try:
             imported_bundle = importer.import_bundle(
-                path, options["workspace"], options["public_key"]
+                path, options["workspace"], options["public_key"], options["folders"]
             )
         except StoreError as error:
             raise CommandError(escape_line(str(error))) from error
@@ -41,7 +53,5 @@ class Command(BaseCommand):
             self.stdout.write(escape_line(line))
         if options["public_key"] is None:
             self.stdout.write(bundle_verifier.KEY_ADVICE)
-        self.stdout.write(
-            f"Imported into {options['workspace']}, read-only: "
-            f"{len(imported_bundle.conversation_ids)} conversations."
-        )
+        counted_text = count_noun(len(imported_bundle.conversation_ids), "conversation")
+        self.stdout.write(f"Imported into {options['workspace']}, read-only: {counted_text}.")

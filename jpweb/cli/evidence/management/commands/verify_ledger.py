@@ -61,7 +61,8 @@ class Command(BaseCommand):
         self._write_key_changes(head)
         if not problem_count:
             self.stdout.write(
-                f"No problems in {head.sequence} entries. Signed by the key {head.public_key}."
+                f"No problems in {head.sequence} {'entry' if head.sequence == 1 else 'entries'}. "
+                f"Signed by the key {head.public_key}."
                 if head.sequence
                 else "The ledger is empty."
             )
