@@ -249,6 +249,7 @@ def _check_ledger(
         last_sequence = max(last_sequence, sequence)
         content = parse_object(text)
         if hash_text(text) != line["text_hash"]:
+            content = None
             yield Damage(ENTRIES, f"the text of entry {sequence} was changed")
         elif content is None:
             yield Damage(ENTRIES, f"the text of entry {sequence} is not a JSON object")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from django.db.models import Count, Q
 
-from jpweb.evidence import ledger_verifier
+from jpweb.evidence.ledger_verifier import encode_canonical, hash_text
 from jpweb.evidence.record_checks import REDACTION_ACT, get_place
 from jpweb.store.errors import ExportBroken, StoreError
 from jpweb.store.ledger import sealing, signing, tree
+from jpweb.store.ledger.entries import parse_content
 from jpweb.store.models import LedgerEntry, LedgerHead
 
 #: Entries of one query.
@@ -65,11 +65,11 @@ class LedgerSlice:
             lines = []
             for sequence, text, text_hash in batch:
                 self._sequences.append(sequence)
-                content = json.loads(text)
-                if content["act"].startswith(REDACTION_ACT):
+                content = parse_content(text) if hash_text(text) == text_hash else {}
+                if str(content.get("act")).startswith(REDACTION_ACT):
                     self._redacted_places.add(get_place({"sequence": sequence} | content))
                 line = {"sequence": sequence, "text": text, "text_hash": text_hash}
-                lines.append(ledger_verifier.encode_canonical(line) + "\n")
+                lines.append(encode_canonical(line) + "\n")
             yield "".join(lines).encode("utf-8", "surrogatepass")
             last_sequence = batch[-1][0]
 
@@ -88,7 +88,7 @@ class LedgerSlice:
     def write_proof(self) -> Iterator[bytes]:
         """Yield the hashes of the other entries; ``write_entries`` comes first."""
         nodes = list(tree.list_proof_nodes(self._sequences, self.head.sequence))
-        yield (ledger_verifier.encode_canonical({"nodes": nodes}) + "\n").encode()
+        yield (encode_canonical({"nodes": nodes}) + "\n").encode()
 
     def check_no_redaction(self) -> None:
         """Raise ExportBroken where an event was redacted since the head was signed."""

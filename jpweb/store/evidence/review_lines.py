@@ -6,7 +6,6 @@ bundle may reach the second reviewer. So they are where a redaction replaced som
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +16,7 @@ import msgspec
 from jpweb.evidence import ledger_verifier
 from jpweb.store.choices import Act, ReviewState
 from jpweb.store.evidence.line_times import format_time
+from jpweb.store.ledger.entries import parse_content
 from jpweb.store.models import Conversation, LedgerEntry, Review, ReviewTask
 from jpweb.store.reviews import reviews, subjects
 from jpweb.store.reviews.reviews import DECISION, SECOND, ReviewHistory
@@ -60,7 +60,8 @@ def write_reviews(
     details = _read_ledger(conversation, head_sequence, Act.REVIEWED)
     hashes = {str(values.get("review_hash")) for values in details}
     imports = _read_ledger(conversation, head_sequence, Act.EVIDENCE_IMPORTED)
-    imported_count = sum(values.get("reviews", 0) for values in imports)
+    counts_of_imports = (values.get("reviews", 0) for values in imports)
+    imported_count = sum(count for count in counts_of_imports if isinstance(count, int))
     rows = Review.objects.filter(conversation=conversation).order_by("pk")
     complete_versions: set[tuple[str, str]] = set()
     for row in rows.filter(round__in=(SECOND, DECISION)).iterator(_BATCH_ROWS):
@@ -86,7 +87,7 @@ def _read_ledger(
         conversation_id=conversation.pk, act=act, sequence__lte=head_sequence
     )
     for text in entries.exclude(text="").values_list("text", flat=True).iterator(_BATCH_ROWS):
-        yield json.loads(text).get("details", {})
+        yield parse_content(text).get("details", {})
 
 
 def _describe_review(row: Review, *, is_complete: bool) -> dict[str, Any]:

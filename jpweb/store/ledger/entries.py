@@ -83,12 +83,25 @@ def record_acts(new_acts: Iterable[NewAct]) -> None:
         compiled_write.insert_rows(entries)
 
 
+def parse_content(text: str) -> dict[str, Any]:
+    """Return the JSON object of an entry's text, without a decider or details that are no objects.
+
+    A purged entry has an empty one, as has a damaged text, which ``verify_ledger`` names.
+    """
+    content = ledger_verifier.parse_object(text) or {}
+    return {
+        name: value
+        for name, value in content.items()
+        if name not in ("by", "details") or isinstance(value, dict)
+    }
+
+
 def read_details(text: str, text_hash: str) -> dict[str, Any]:
     """Return the details of an entry; none where its text is damaged or not the one of its hash."""
     if ledger_verifier.hash_text(text) != text_hash:
         return {}
-    details = (ledger_verifier.parse_object(text) or {}).get("details")
-    return details if isinstance(details, dict) else {}
+    details: dict[str, Any] = parse_content(text).get("details", {})
+    return details
 
 
 def _make_entry(new_act: NewAct) -> LedgerEntry:

@@ -251,19 +251,6 @@ def load_subject_names(entries: Collection[LedgerEntry]) -> dict[str, str]:
     return {f"person:{person.pk}": person.display_name for person in people}
 
 
-def read_content(entry: LedgerEntry) -> dict[str, Any]:
-    """Return the JSON object of an entry, without a decider or details that are not objects.
-
-    A purged entry has an empty one, as has a damaged text, which ``verify_ledger`` names.
-    """
-    content = ledger_verifier.parse_object(entry.text) or {}
-    return {
-        name: value
-        for name, value in content.items()
-        if name not in ("by", "details") or isinstance(value, dict)
-    }
-
-
 def make_ledger_file(person_id: int) -> Iterator[ExportChunk]:
     """Yield a ledger file: the signed head, and every sealed entry up to it.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from jpweb.evidence.ledger_verifier import parse_object
 from jpweb.store.choices import Act
 from jpweb.store.database import clock
 from jpweb.store.exports import ExportChunk
@@ -102,7 +103,8 @@ def _iterate_ledger(person_id: int) -> Iterator[list[str]]:
                     {
                         "sequence": entry.sequence,
                         "text_hash": entry.text_hash,
-                        "entry": json.loads(entry.text) if entry.text else None,
+                        # A damaged text is given as it is: the person may know why.
+                        "entry": parse_object(entry.text) or entry.text or None,
                     }
                 )
                 for entry in batch

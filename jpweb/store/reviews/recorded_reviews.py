@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from jpweb.store.choices import Act
-from jpweb.store.ledger import listing
+from jpweb.store.ledger.entries import parse_content
 from jpweb.store.models import LedgerEntry, Review
 from jpweb.store.reviews.reviews import DECISION, FIRST, SECOND, hash_review
 
@@ -17,7 +17,7 @@ def load_shown_reviews(entries: Sequence[LedgerEntry], person_id: int) -> dict[i
     has decided. So is one that was redacted: the entry has another hash.
     """
     details_by_key = {
-        entry.pk: listing.read_content(entry).get("details", {})
+        entry.pk: parse_content(entry.text).get("details", {})
         for entry in entries
         if entry.act == Act.REVIEWED
     }

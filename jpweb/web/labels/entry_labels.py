@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jpweb.store.choices import Act
 from jpweb.store.ledger import entry_macs, listing, retention
+from jpweb.store.ledger.entries import parse_content
 from jpweb.stream import timestamps
 from jpweb.stream.markdown import outcome_texts
 from jpweb.web import display_text
@@ -44,7 +45,7 @@ def _make_row(
     entry: LedgerEntry, workspace_names: Mapping[int, str], subject_name: str, texts: dict[str, str]
 ) -> dict[str, Any]:
     is_forged = entry_macs.is_forged(entry)
-    content = {} if is_forged else listing.read_content(entry)
+    content = {} if is_forged else parse_content(entry.text)
     details = content.get("details", {}) | texts
     if entry.act == Act.CALL_RAN_UNATTENDED:
         details = {name: details[name] for name in details.keys() - _DETAILS_IMPLIED_BY_ACT}

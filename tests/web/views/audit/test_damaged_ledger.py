@@ -1,0 +1,72 @@
+"""Pages, downloads and bundles while texts of the ledger are damaged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jpweb.store.choices import Act
+from jpweb.store.ledger import sealing
+from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.models import LedgerEntry
+from tests import bundles
+from tests.web.security.route_rules import ROUTES
+from tests.web.test_access import make_address
+from tests.web.world import World
+
+DAMAGED_TEXTS = (
+    "no JSON",
+    "[1]",
+    "{}",
+    "[" * 20_000,
+    '{"act": 7, "by": 7, "details": 7, "at": 7, "conversation": []}',
+    '{"act": "redacted", "by": {"name": 7}, "conversation": {}, "details": {"event": []}}',
+    '{"act": "evidence_imported", "details": {"reviews": "x", "sequences": 7, "before": 7}}',
+)
+
+
+def record_every_act(world: World) -> None:
+    owner = Actor.from_person(world.people["owner"])
+    for act in Act:
+        record_act(act, owner, Place(world.workspace.pk, world.conversation.pk))
+    sealing.seal_entries()
+
+
+@pytest.mark.parametrize("text", DAMAGED_TEXTS, ids=lambda text: text[:20])
+def test_every_page_reads_a_ledger_with_damaged_texts(world: World, text: str):
+    record_every_act(world)
+    client, client.raise_request_exception = world.client("owner"), False
+    names = [name for name, route in ROUTES.items() if route.method == "get"]
+    statuses = {name: client.get(make_address(name, world)).status_code for name in names}
+    LedgerEntry.objects.update(text=text)
+    faults = {}
+    for name in names:
+        response = client.get(make_address(name, world))
+        b"".join(response) if response.streaming else response.content
+        if response.status_code != statuses[name]:
+            faults[name] = response.status_code
+        LedgerEntry.objects.update(text=text)
+    assert faults == {}
+
+
+@pytest.mark.parametrize("text", DAMAGED_TEXTS, ids=lambda text: text[:20])
+def test_verifier_of_a_bundle_names_the_entry_with_a_damaged_text(
+    world: World, tmp_path: Path, text: str
+):
+    record_every_act(world)
+    entry = LedgerEntry.objects.filter(conversation_id=world.conversation.pk).latest("sequence")
+    LedgerEntry.objects.filter(pk=entry.pk).update(text=text)
+    path = bundles.write_bundle(world.conversation, tmp_path)
+    assert f"the text of entry {entry.sequence} was changed" in " ".join(
+        bundles.list_problems(path)
+    )
+
+
+def test_personal_data_has_a_damaged_text_as_it_is(world: World):
+    record_every_act(world)
+    LedgerEntry.objects.filter(act=Act.SEARCHED).update(text="no JSON")
+    content = b"".join(world.client("owner").get("/account/data.json"))
+    entries = [line["entry"] for line in json.loads(content)["ledger_entries"]]
+    assert [entry for entry in entries if not isinstance(entry, dict)] == ["no JSON"]
