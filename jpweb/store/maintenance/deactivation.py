@@ -21,7 +21,6 @@ from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.ledger.entries import OPERATOR, Actor, NewAct, Place, record_acts
 from jpweb.store.models import Membership, Person, SignInLink, Workspace
 from jpweb.store.people import invitations, member_roles, sessions
-from jpweb.store.reviews import assignments, reservations
 
 
 class Deactivation(NamedTuple):
@@ -101,8 +100,7 @@ def _end_activity(person: Person, actor: Actor) -> int:
     ended_session_hashes = accounts.end_sign_ins(person.pk, actor)
     SignInLink.objects.filter(maker=person, used_at=None).delete()
     claims.release_all(person, actor)
-    assignments.withdraw_all(person.pk, actor)
-    reservations.release_all(person.pk)
+    member_roles.end_review_work(person.pk, actor)
     invitations.withdraw_all(person.pk, actor)
     return len(ended_session_hashes)
 

@@ -10,7 +10,7 @@ from django.db.models import F, QuerySet
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import LastOwner
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.models import GroupMember, Membership, Person
+from jpweb.store.models import GroupMember, Inquiry, Membership, Person, ReviewTask
 
 NO_OWNER_LEFT = "A workspace needs at least one owner. Make someone else an owner first."
 
@@ -98,9 +98,33 @@ def make_role_change(
 def record_membership(
     act: Act, actor: Actor, workspace_id: int, person_id: int, change: RoleChange
 ) -> None:
-    """Record a change of a person's role, with the person's name as it is then."""
+    """Record a change of a person's role, with the person's name as it is then.
+
+    With the auditor's role, the person's reservations and assignments of reviews there end.
+    """
     details = {"person": Person.objects.get(pk=person_id).display_name}
     roles = {"role": change.role, "old_role": change.old_role, "own_role": change.own_role}
     details |= {name: Role(value).label for name, value in roles.items() if value is not None}
     details |= {"group": change.group_name} if change.group_name else {}
     record_act(act, actor, Place(workspace_id, subject=f"person:{person_id}"), **details)
+    auditing_roles = Role.list_including(Role.AUDITOR)
+    if change.old_role in auditing_roles and change.role not in auditing_roles:
+        end_review_work(person_id, actor, workspace_id)
+
+
+def end_review_work(person_id: int, actor: Actor, workspace_id: int | None = None) -> None:
+    """Release what a person reserved to review, and withdraw assignments, each with an entry.
+
+    With a ``workspace_id``, only those of that workspace.
+    """
+    place = {} if workspace_id is None else {"conversation__workspace_id": workspace_id}
+    tasks = ReviewTask.objects.filter(**place)
+    tasks.filter(holder_id=person_id).update(holder=None, held_until=None)
+    assigned_tasks = tasks.select_for_update(of=("self",)).filter(assignee_id=person_id)
+    for task in assigned_tasks.select_related("conversation").order_by("pk"):
+        ReviewTask.objects.filter(pk=task.pk).update(assignee=None)
+        questions = Inquiry.objects.filter(conversation_id=task.conversation_id, anchor=task.anchor)
+        inquiry = questions.first() if task.anchor else None
+        subject = f"inquiry:{inquiry.pk}" if inquiry else f"conversation:{task.conversation_id}"
+        task_place = Place(task.conversation.workspace_id, task.conversation_id, subject)
+        record_act(Act.REVIEW_ASSIGNED, actor, task_place, name="", person=None)

@@ -7,7 +7,7 @@ from django.db import transaction
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import ReviewRefused
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.models import Conversation, Inquiry, Person, ReviewTask
+from jpweb.store.models import Person, ReviewTask
 from jpweb.store.reviews import reviews, subjects
 from jpweb.store.reviews.reviews import ReviewHistory
 from jpweb.store.reviews.subjects import ReviewSubject
@@ -62,16 +62,6 @@ def assign(subject: ReviewSubject, assignee_id: int | None, actor: Actor) -> Per
     name = assignee.display_name if assignee else ""
     record_act(Act.REVIEW_ASSIGNED, actor, place, name=name, person=assignee_id or None)
     return assignee
-
-
-def withdraw_all(person_id: int, actor: Actor) -> None:
-    """End every assignment of a person, each with an entry."""
-    tasks = ReviewTask.objects.select_for_update().filter(assignee_id=person_id).order_by("pk")
-    for task in tasks:
-        conversation = Conversation.objects.get(pk=task.conversation_id)
-        questions = Inquiry.objects.filter(conversation=conversation, anchor=task.anchor)
-        subject = ReviewSubject(conversation, questions.first() if task.anchor else None, "")
-        assign(subject, None, actor)
 
 
 def _get_auditor(subject: ReviewSubject, person_id: int) -> Person:

@@ -20,6 +20,7 @@ from jpweb.store.people.sessions import (
     OWN_KEY,
     hash_key,
 )
+from jpweb.store.reviews import reservations
 from jpweb.web import notice_text
 from jpweb.web.security import browser_names, cache_headers, security_log
 
@@ -112,6 +113,7 @@ def end_session(request: HttpRequest, response: HttpResponse) -> None:
     if request.user.is_authenticated:
         record_act(Act.SIGNED_OUT, Actor.from_person(request.user), Place())
         claims.release_all(request.user)
+        reservations.release_all(request.user.pk)
     logout(request)
     cache_headers.clear_site_data(response, storage=True)
 

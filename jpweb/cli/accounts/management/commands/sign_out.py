@@ -14,6 +14,7 @@ from jpweb.cli.existing_database import use_existing_database
 from jpweb.store import accounts
 from jpweb.store.ledger.entries import OPERATOR
 from jpweb.store.people import identities, passkeys
+from jpweb.store.reviews import reservations
 
 if TYPE_CHECKING:
     from jpweb.store.models import Person
@@ -46,6 +47,7 @@ class Command(BaseCommand):
             self._remove_passkeys(person)
             self._disconnect_providers(person)
         count = len(accounts.end_sign_ins(person.pk))
+        reservations.release_all(person.pk)
         security_logger.info("sign-out by the operator account=%s", json.dumps(person.username))
         # A running server compares its open pages with the database (session_expiry).
         self.stdout.write(
