@@ -1,11 +1,18 @@
-"""Text that every database accepts: without NUL (PostgreSQL) and unpaired surrogates (all)."""
+"""Text that every database accepts: without NUL (PostgreSQL) and unpaired surrogates (all).
+
+Also tells texts apart that show nothing.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Any
 
 _INVALID_CHARS = re.compile("[\x00\ud800-\udfff]")
+#: Letters and marks without an outline: fillers, the blank Braille pattern, joiners.
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
 def clean_text(value: str) -> str:
@@ -22,3 +29,18 @@ def clean_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {clean_text(key): clean_json(item) for key, item in value.items()}
     return value
+
+
+def is_hidden(character: str) -> bool:
+    """Tell whether a character shows nothing, or another space than the usual one."""
+    category = unicodedata.category(character)
+    return (
+        ((category[0] == "C" or category[0] == "Z") and character != " ")
+        or character in _BLANKS
+        or _VARIATION_SELECTORS.match(character) is not None
+    )
+
+
+def has_visible_character(text: str) -> bool:
+    """Tell whether a text shows anything: more than spaces, controls and blanks."""
+    return not all(character == " " or is_hidden(character) for character in text)

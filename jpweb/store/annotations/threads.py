@@ -110,9 +110,9 @@ def set_resolved(
 
 
 def _clean_text(text: str) -> str:
-    text = db_text.clean_text(text.replace("\r\n", "\n")).strip()
-    if not text:
+    if not db_text.has_visible_character(text):
         raise CommentRefused("Enter a comment.")
+    text = db_text.clean_text(text.replace("\r\n", "\n")).strip()
     if len(text) > MAX_COMMENT_CHARS:
         raise CommentRefused(f"A comment can have at most {MAX_COMMENT_CHARS:,} characters.")
     return text

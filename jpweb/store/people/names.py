@@ -5,18 +5,15 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 
+from jpweb.store import db_text
 from jpweb.store.errors import InvalidName
 
 MAX_NAME_CHARACTERS = 150
-#: Letters and marks without an outline: fillers, the blank Braille pattern, joiners.
-_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-_VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 #: Combining marks on one letter: more of them would cover the letters around it.
 MAX_MARKS_PER_LETTER = 2
 
@@ -29,7 +26,7 @@ def check_name(name: str) -> str:
     if len(name) > MAX_NAME_CHARACTERS:
         raise InvalidName(f"A name can have at most {MAX_NAME_CHARACTERS} characters.")
     for character in name:
-        if _is_hidden(character):
+        if db_text.is_hidden(character):
             raise InvalidName(
                 f"The name has an invisible character, U+{ord(character):04X}. Type it by hand."
             )
@@ -46,7 +43,9 @@ def make_skeleton(name: str) -> str:
     """Return a text that is the same for names that look alike: by case, width or letter."""
     folded_name = unicodedata.normalize("NFKC", name).casefold()
     visible_characters = (
-        character for character in folded_name if not _is_hidden(character) and character != " "
+        character
+        for character in folded_name
+        if not db_text.is_hidden(character) and character != " "
     )
     return unicodedata.normalize(
         "NFC", "".join(_make_prototype(character) for character in visible_characters)
@@ -73,15 +72,6 @@ def check_unlike(name: str, other_names: Iterable[str]) -> None:
     """Raise InvalidName where the name looks like another one."""
     if (lookalike := find_lookalike(name, other_names)) is not None:
         raise InvalidName(f"It looks like “{lookalike}”.")
-
-
-def _is_hidden(character: str) -> bool:
-    category = unicodedata.category(character)
-    return (
-        ((category[0] == "C" or category[0] == "Z") and character != " ")
-        or character in _BLANKS
-        or _VARIATION_SELECTORS.match(character) is not None
-    )
 
 
 def _has_stacked_marks(name: str) -> bool:

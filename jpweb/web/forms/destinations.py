@@ -12,7 +12,7 @@ from django.http import QueryDict
 from jpweb.runtime.notifications import apprise_sender
 from jpweb.store.notifications.destinations import MAX_DELAY_SECONDS
 from jpweb.web import notice_text
-from jpweb.web.forms.fields import WholeNumberField
+from jpweb.web.forms.fields import VisibleTextField, WholeNumberField
 
 if TYPE_CHECKING:
     from jpweb.store.models import Workspace
@@ -24,7 +24,7 @@ class DestinationForm(forms.Form):
     ``workspaces`` are those in which the person can answer.
     """
 
-    url = forms.CharField(error_messages={"required": notice_text.URL_REQUIRED})
+    url = VisibleTextField(error_messages={"required": notice_text.URL_REQUIRED})
     delay = WholeNumberField(
         max_value=MAX_DELAY_SECONDS,
         initial=60,

@@ -8,6 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
+from jpweb.store.db_text import has_visible_character
 from jpweb.web import converters, notice_text
 
 
@@ -24,6 +25,17 @@ class TextField(forms.Field):
 
     def to_python(self, value: str | None) -> str:
         return (value or "").replace("\r\n", "\n").strip()[: self.max_chars]
+
+    def validate(self, value: str) -> None:
+        """Require a visible character of a required text."""
+        super().validate(value if has_visible_character(value) else "")
+
+
+class VisibleTextField(forms.CharField):
+    """A required text of one line that has a visible character."""
+
+    def validate(self, value: str) -> None:
+        super().validate(value if has_visible_character(value) else "")
 
 
 class TypedTextField(forms.Field):

@@ -7,6 +7,7 @@ from django import forms
 from jpweb.store.choices import Role
 from jpweb.store.people.names import MAX_NAME_CHARACTERS
 from jpweb.web import notice_text
+from jpweb.web.forms.fields import VisibleTextField
 
 
 class RoleForm(forms.Form):
@@ -34,7 +35,7 @@ class OptionalRoleForm(forms.Form):
 class GroupForm(forms.Form):
     """The name of a new group; the store checks it."""
 
-    name = forms.CharField(
+    name = VisibleTextField(
         widget=forms.TextInput({"maxlength": MAX_NAME_CHARACTERS, "autocomplete": "off"}),
         error_messages={"required": notice_text.NAME_REQUIRED},
     )
@@ -44,7 +45,7 @@ class InvitationForm(RoleForm):
     """The name and the role of a person to invite; the store checks the name."""
 
     field_order = ("name", "role")
-    name = forms.CharField(
+    name = VisibleTextField(
         widget=forms.TextInput({"maxlength": MAX_NAME_CHARACTERS, "autocomplete": "off"}),
         error_messages={"required": notice_text.NAME_REQUIRED},
     )

@@ -10,17 +10,17 @@ from django.core.exceptions import ValidationError
 from jpweb.runtime.notifications import push_sender
 from jpweb.store.notifications.destinations import MAX_DELAY_SECONDS
 from jpweb.web import notice_text
-from jpweb.web.forms.fields import WholeNumberField
+from jpweb.web.forms.fields import VisibleTextField, WholeNumberField
 
 
 class PushSubscriptionForm(forms.Form):
     """An endpoint, the browser's two keys, and the seconds before it is used."""
 
-    endpoint = forms.CharField(error_messages={"required": notice_text.PUSH_NEEDS_SCRIPT})
-    public_key = forms.CharField(
+    endpoint = VisibleTextField(error_messages={"required": notice_text.PUSH_NEEDS_SCRIPT})
+    public_key = VisibleTextField(
         max_length=100, error_messages={"required": notice_text.PUSH_NEEDS_SCRIPT}
     )
-    auth_secret = forms.CharField(
+    auth_secret = VisibleTextField(
         max_length=30, error_messages={"required": notice_text.PUSH_NEEDS_SCRIPT}
     )
     browser_delay = WholeNumberField(

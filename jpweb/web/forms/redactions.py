@@ -13,6 +13,7 @@ from jpweb.store.redaction.plans import (
     RedactionRequest,
 )
 from jpweb.web import notice_text
+from jpweb.web.forms.fields import VisibleTextField
 
 WHOLE_EVENT, STRINGS_IN_EVENT, STRINGS_IN_CONVERSATION = "whole", "event", "conversation"
 SCOPES = (WHOLE_EVENT, STRINGS_IN_EVENT, STRINGS_IN_CONVERSATION)
@@ -37,7 +38,7 @@ class RedactionForm(forms.Form):
         strip=False,
         error_messages={"max_length": notice_text.REDACTION_STRINGS_TOO_LONG},
     )
-    reason = forms.CharField(
+    reason = VisibleTextField(
         max_length=MAX_REASON_CHARS,
         error_messages={
             "required": notice_text.REDACTION_REASON_REQUIRED,

@@ -12,6 +12,7 @@ from jpweb.store.choices import SavedPage
 from jpweb.store.search import query_parser
 from jpweb.store.search.saved_searches import MAX_NAME_CHARS, MAX_QUERY_CHARS
 from jpweb.web import notice_text
+from jpweb.web.forms.fields import VisibleTextField
 from jpweb.web.forms.filters.decision_filters import DecisionFilterForm
 from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm
 
@@ -23,9 +24,9 @@ _PARAMS_BY_PAGE = {
 }
 
 
-def _make_name_field(required_text: str) -> forms.CharField:
+def _make_name_field(required_text: str) -> VisibleTextField:
     too_long_text = notice_text.SAVED_NAME_TOO_LONG.format(limit=MAX_NAME_CHARS)
-    return forms.CharField(
+    return VisibleTextField(
         max_length=MAX_NAME_CHARS,
         error_messages={"required": required_text, "max_length": too_long_text},
     )

@@ -7,7 +7,7 @@ from django import forms
 from jpweb.store.choices import SuspectedSecretState
 from jpweb.store.suspected_secrets.suggestions import MAX_NOTE_CHARS
 from jpweb.web import notice_text
-from jpweb.web.forms.fields import make_key_field
+from jpweb.web.forms.fields import VisibleTextField, make_key_field
 from jpweb.web.labels import suspected_secret_labels
 
 
@@ -29,7 +29,7 @@ class SuspectedSecretFilterForm(forms.Form):
 class DismissalForm(forms.Form):
     """The reason why a text is not a secret."""
 
-    note = forms.CharField(
+    note = VisibleTextField(
         max_length=MAX_NOTE_CHARS,
         error_messages={
             "required": notice_text.SUSPICION_NOTE_REQUIRED,

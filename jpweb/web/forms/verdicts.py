@@ -8,6 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from jpweb.store.choices import Verdict
+from jpweb.store.db_text import has_visible_character
 from jpweb.store.reviews.policies import REVIEW_COUNTS
 from jpweb.store.reviews.reviews import MAX_NOTE_CHARS, ReviewInput
 from jpweb.web import notice_text
@@ -32,7 +33,11 @@ class VerdictForm(forms.Form):
         """Require a note beside every verdict but “fine”."""
         values = self.cleaned_data
         verdict = values.get("verdict")
-        if verdict and verdict != Verdict.FINE and not values.get("note"):
+        if (
+            verdict
+            and verdict != Verdict.FINE
+            and not has_visible_character(values.get("note", ""))
+        ):
             self.add_error("note", notice_text.REVIEW_NOTE_REQUIRED)
         return values
 
