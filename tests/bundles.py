@@ -90,4 +90,5 @@ def sign_again(files: Files) -> None:
         "format": BUNDLE_FORMAT,
         "manifest_sha256": hash_text(files[MANIFEST].decode()),
     }
-    files[SIGNATURE] = json.dumps(signing.sign_value(signed)._asdict()).encode()
+    statement = {"signed": signed} | signing.sign_value(signed)._asdict()
+    files[SIGNATURE] = (encode_canonical(statement) + "\n").encode()

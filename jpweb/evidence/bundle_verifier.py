@@ -210,8 +210,13 @@ def _check_manifest(
         yield Damage(MANIFEST, "it names another key than the one that signed it")
     signed_content = {"format": BUNDLE_FORMAT, "manifest_sha256": bundle.hash_file(MANIFEST)}
     message = encode_canonical(signed_content).encode()
-    if not is_signature_valid(bytes.fromhex(key), message, bytes.fromhex(statement["signature"])):
+    key_bytes, signature = bytes.fromhex(key), bytes.fromhex(statement["signature"])
+    hex_values = {"public_key": key_bytes.hex(), "signature": signature.hex()}
+    text = encode_canonical({"signed": signed_content, **hex_values}) + "\n"
+    if not is_signature_valid(key_bytes, message, signature):
         yield Damage(MANIFEST, "the signature does not fit: it was changed after it was signed")
+    elif bundle.read_bytes(SIGNATURE) != text.encode():
+        yield Damage(SIGNATURE, "it was changed: it holds other text than the signature")
     for name in ("made_at", "made_by", "filter"):
         if not isinstance(manifest.get(name), str):
             yield Damage(MANIFEST, f"it does not say {name}")

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from jpweb.evidence.bundle_verifier import MANIFEST, REDACTIONS, REVIEWS
+from jpweb.evidence import bundle_verifier
+from jpweb.evidence.bundle_verifier import MANIFEST, REDACTIONS, REVIEWS, SIGNATURE
+from jpweb.evidence.ledger_verifier import encode_canonical
+from jpweb.store.ledger import signing
 from tests import bundles
 from tests.bundles import list_problems, sign_again
 from tests.store.reviews.desk import ReviewDesk, load, send
@@ -75,3 +78,41 @@ def test_earlier_bundle_without_reviews_verifies(bundle: Path):
     later = (REVIEWS, REDACTIONS, "questions.csv")
     bundles.write_files(bundle, {name: files[name] for name in files if not name.endswith(later)})
     assert not edit_manifest(bundle, lambda manifest: manifest["conversations"][0].pop("reviews"))
+
+
+def rewrite(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], bytes]:
+    """Return an edit of the object in ``signature.json``, written as jpweb writes it."""
+
+    def edit(data: bytes) -> bytes:
+        statement = json.loads(data)
+        change(statement)
+        return (encode_canonical(statement) + "\n").encode()
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        rewrite(lambda statement: statement.update(signed_by="Eve")),
+        rewrite(lambda statement: statement["signed"].update(manifest_sha256="0" * 64)),
+        rewrite(lambda statement: statement.pop("signed")),
+        rewrite(lambda statement: statement.update(signature=statement["signature"].upper())),
+        lambda data: b"\xef\xbb\xbf" + data,
+        lambda data: data.replace(b"\n", b"\r\n"),
+        lambda data: data.rstrip(b"\n"),
+        lambda data: b" " + data,
+    ],
+    ids=["added key", "other hash", "no hash", "capitals", "BOM", "CRLF", "no end", "space"],
+)
+def test_other_text_around_the_signature_is_found(
+    bundle: Path, edit: Callable[[bytes], bytes], capsys: pytest.CaptureFixture[str]
+):
+    files = bundles.read_files(bundle)
+    edited_data = edit(files[SIGNATURE])
+    assert edited_data != files[SIGNATURE]
+    bundles.write_files(bundle, files | {SIGNATURE: edited_data})
+    problems = bundles.list_problems(bundle, signing.get_public_key())
+    assert [problem.partition(":")[0] for problem in problems] == [SIGNATURE]
+    assert bundle_verifier.main([str(bundle)]) == 1
+    assert capsys.readouterr().out.startswith(f"{SIGNATURE}: it was changed")
