@@ -347,7 +347,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "line": {
-            "class": "jpweb.web.security.log_formatter.CodeRedactingFormatter",
+            "class": "jpweb.web.security.log_formatter.LineFormatter",
             "format": "{asctime} {levelname} {name}: {message}",
             "style": "{",
         }

@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import json
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
-from django.test import Client
 
 from jpweb.cli.data_folder_lock import lock_data_dir
 from jpweb.cli.management.commands.serve import Command
@@ -23,10 +22,9 @@ from jpweb.store import accounts, exports, journal
 from jpweb.store.annotations import threads
 from jpweb.store.choices import Act
 from jpweb.store.database import clock
-from jpweb.store.errors import CodeRequired, InvalidLink
+from jpweb.store.errors import CodeRequired
 from jpweb.store.jp_files import mirror
 from jpweb.store.models import (
-    AnswerLink,
     Conversation,
     JournalEntry,
     LedgerEntry,
@@ -126,6 +124,23 @@ def test_mirror_prints_a_table_and_a_line(root: Path, capsys: pytest.CaptureFixt
     assert second_output.startswith("2 conversations; 2 unchanged"), (
         "what is broken and stays is known"
     )
+
+
+@pytest.mark.parametrize("command", ["mirror", "serve"])
+def test_folder_name_with_control_characters_is_one_printed_line(
+    root: Path, capsys: pytest.CaptureFixture[str], command: str
+):
+    for name in ("2-late\n2026-11-29 INFO jpweb.security: role", "3-\x1b[2J\u202e[red]"):
+        write_folder(root, f"1700000000{name}", b"[{")
+    err = io.StringIO()
+    if command == "mirror":
+        call_command("mirror", str(root), stdout=io.StringIO(), stderr=err)
+    else:
+        Command(stdout=io.StringIO(), stderr=err)._prepare_data(root)
+    printed_text = capsys.readouterr().out + err.getvalue()
+    assert r"3-\x1b[2J\u202e[red]" in printed_text
+    assert all(line.isprintable() for line in printed_text.split("\n"))
+    assert len(err.getvalue().splitlines()) == 3
 
 
 def stop_following(root: Path) -> Workspace:
@@ -353,29 +368,6 @@ def test_sign_in_link_of_an_ambiguous_name_asks_for_the_account():
         Person.objects.create(username=account, first_name="Eve")
     assert get_refusal("sign_in_link", "Eve").endswith("the account's name instead: eve-1, eve-2.")
     assert "/sign-in#" in capture_command("sign_in_link", "eve-2")[0]
-
-
-def test_sign_out_ends_sign_ins_and_links_of_one_person_alone():
-    clients = {}
-    for name in ("ada", "ben"):
-        clients[name] = Client()
-        clients[name].force_login(making.person(name))
-    tokens = {name: accounts.issue_link(accounts.find_by_name(name)[0]) for name in clients}
-    run = making.start_run(making.conversation(making.workspace("home")))
-    for name in clients:
-        person = accounts.find_by_name(name)[0]
-        expiry = clock.now() + timedelta(days=1)
-        AnswerLink.objects.create(
-            inquiry=making.question(run), person=person, token_hash=name, expires_at=expiry
-        )
-    out, _ = capture_command("sign_out", "ada")
-    assert out.startswith("Ended 1 sign-in of Ada (account ada), ")
-    assert [link.person.username for link in AnswerLink.objects.all()] == ["ben"]
-    assert [clients[name].get("/account").status_code for name in clients] == [302, 200]
-    with pytest.raises(InvalidLink):
-        accounts.use_link(tokens["ada"])
-    assert accounts.use_link(tokens["ben"]).person.username == "ben"
-    assert get_refusal("sign_out", "nobody") == "No person named “nobody”."
 
 
 def test_a_hidden_demo_stays_hidden_when_the_server_starts_again():

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import io
+from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
-from jpweb.store.models import Identity, LedgerEntry, Passkey, Person
+from jpweb.store.database import clock
+from jpweb.store.errors import InvalidLink
+from jpweb.store.models import AnswerLink, Identity, LedgerEntry, Passkey, Person
 from jpweb.store.people import identities, passkeys
 from jpweb.store.people.identities import ProvenIdentity
 from jpweb.store.people.passkeys import NewCredential
+from tests.cli.test_commands import capture_command, get_refusal
 from tests.store import making
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,13 +46,31 @@ def test_sign_out_names_or_removes_credentials_of_the_person(
     if is_removed:
         assert lines[:2] == [
             "Removed the passkey “Laptop”.",
-            "Disconnected https://company.example.",
+            "Disconnected https://company.example, identity ada.",
         ]
         assert list(removals) == [(None, f"person:{people[0].pk}")] * 2
         assert 'passkey removed by the operator account="ada" passkey="Laptop"' in caplog.text
     else:
-        assert lines[1].startswith("Ada can sign in again: passkey “Laptop”, provider https://comp")
+        assert lines[1].startswith("Ada can sign in again: passkey “Laptop”; provider https://comp")
         assert not removals
+
+
+@pytest.mark.parametrize("options", [(), ("--remove-passkeys-and-providers",)], ids=["", "removed"])
+def test_sign_out_tells_two_identities_of_a_provider_apart(options: tuple[str, ...]):
+    person = making.person("ada")
+    for subject, email in (("1", "ada@jp.example"), ("2\n\x1b[2J", "")):
+        proven = ProvenIdentity("Company", "https://company.example", subject, email)
+        identities.connect_identity(person, proven, is_own=True)
+    text = call("sign_out", "ada", *options)
+    for name in ("ada@jp.example", r"identity 2\n\x1b[2J"):
+        assert f"https://company.example, {name}" in text
+
+
+def test_sign_out_escapes_the_name_of_a_passkey():
+    person = making.person("ada")
+    passkeys.add_passkey(person, NewCredential(b"1", b"key", 0, "h"), "a\nDone.", is_own=True)
+    assert r"passkey “a\nDone.”" in call("sign_out", "ada")
+    assert r"passkey “a\nDone.”" in call("sign_out", "ada", "--remove-passkeys-and-providers")
 
 
 def call(*arguments: str) -> str:
@@ -102,3 +125,26 @@ def test_deactivate_person_warns_about_the_first_person():
     accounts.get_or_create_owner()
     assert "`serve` prints no sign-in link" in call("deactivate_person", "owner")
     assert "This is the first person" not in call("deactivate_person", "owner")
+
+
+def test_sign_out_ends_sign_ins_and_links_of_one_person_alone():
+    clients = {}
+    for name in ("ada", "ben"):
+        clients[name] = Client()
+        clients[name].force_login(making.person(name))
+    tokens = {name: accounts.issue_link(accounts.find_by_name(name)[0]) for name in clients}
+    run = making.start_run(making.conversation(making.workspace("home")))
+    for name in clients:
+        person = accounts.find_by_name(name)[0]
+        expiry = clock.now() + timedelta(days=1)
+        AnswerLink.objects.create(
+            inquiry=making.question(run), person=person, token_hash=name, expires_at=expiry
+        )
+    out, _ = capture_command("sign_out", "ada")
+    assert out.startswith("Ended 1 sign-in of Ada (account ada), ")
+    assert [link.person.username for link in AnswerLink.objects.all()] == ["ben"]
+    assert [clients[name].get("/account").status_code for name in clients] == [302, 200]
+    with pytest.raises(InvalidLink):
+        accounts.use_link(tokens["ada"])
+    assert accounts.use_link(tokens["ben"]).person.username == "ben"
+    assert get_refusal("sign_out", "nobody") == "No person named “nobody”."

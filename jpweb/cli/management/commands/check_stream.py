@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb import text_settings
+from jpweb.evidence.ledger_verifier import escape_line
 from jpweb.stream import wire
 from jpweb.stream.errors import MalformedStream
 from jpweb.stream.sanitize import sanitize_stream
@@ -45,7 +46,7 @@ class Command(BaseCommand):
         states = (
             ", ".join(f"{count} {state}" for state, count in report["inquiries"].items()) or "none"
         )
-        self.stdout.write(f"elements: {report['elements']} ({kinds or 'none'})")
+        self.stdout.write(escape_line(f"elements: {report['elements']} ({kinds or 'none'})"))
         self.stdout.write(f"turns: {report['turns']}")
         self.stdout.write(f"questions: {states}")
         self.stdout.write(f"unknown: {report['unknown']}; broken: {report['broken']}")
@@ -57,7 +58,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{title}: {len(report[key]) or 'none'}")
             for line in report[key]:
                 where = "file" if line["position"] is None else f"#{line['position']}"
-                self.stdout.write(f"  {where} {line['what']}")
+                self.stdout.write(f"  {where} {escape_line(line['what'])}")
 
 
 def _build_report(data: bytes) -> dict[str, Any]:

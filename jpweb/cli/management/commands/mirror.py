@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from jpweb import text_settings
 from jpweb.cli.progress import show_progress
+from jpweb.evidence.ledger_verifier import escape_line
 from jpweb.runtime.periodic import watch_workspaces
 from jpweb.runtime.supervisor import run_periodically
 from jpweb.store import accounts, bootstrap
@@ -85,7 +87,9 @@ class Command(BaseCommand):
         for conversation, counts in mirror.iterate_stats(workspace):
             inquiries = ", ".join(f"{count} {state}" for state, count in counts.inquiries.items())
             cells = (counts.element_count, counts.turns, inquiries, counts.unknown, counts.broken)
-            table.add_row(conversation.source, *(str(cell) for cell in cells))
+            # As text: in a cell that is a string, rich takes brackets for styles.
+            name = Text(escape_line(conversation.source))
+            table.add_row(name, *(str(cell) for cell in cells))
         Console().print(table)
         self._print_report(report)
 
@@ -93,7 +97,7 @@ class Command(BaseCommand):
         self.stdout.write(report.format_line())
         self.stdout.flush()
         for line in report.problems:
-            self.stderr.write(f"  {line}")
+            self.stderr.write(f"  {escape_line(line)}")
 
     def _watch_workspace(self, root: Path) -> None:
         self.stderr.write("Watching for changes. Press Ctrl-C to stop.")

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jpweb.cli import daphne_server, public_host
 from jpweb.cli.data_folder_lock import lock_data_dir
 from jpweb.cli.progress import show_progress
+from jpweb.evidence.ledger_verifier import escape_line
 from jpweb.runtime import read_log, runs, wiring
 from jpweb.runtime.broadcast import channel_layer, session_expiry
 from jpweb.runtime.execution import run_executor
@@ -114,7 +115,7 @@ class Command(BaseCommand):
                 accounts.make_owner(owner, mirrored_workspace)
             self.stdout.write(f"{mirrored_workspace.name}: {report.format_line()}")
             for problem in report.problems:
-                self.stderr.write(f"  {problem}")
+                self.stderr.write(f"  {escape_line(problem)}")
 
     def _adopt_key(self) -> None:
         """Adopt this process's key for the ledger, unless processes with another one run beside it.

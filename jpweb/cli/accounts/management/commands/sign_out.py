@@ -11,13 +11,14 @@ from django.core.management.base import BaseCommand, CommandParser
 from jpweb import text_settings
 from jpweb.cli.account_lookup import find_account
 from jpweb.cli.existing_database import use_existing_database
+from jpweb.evidence.ledger_verifier import escape_line
 from jpweb.store import accounts
 from jpweb.store.ledger.entries import OPERATOR
 from jpweb.store.people import identities, passkeys
 from jpweb.store.reviews import reservations
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Person
+    from jpweb.store.models import Identity, Passkey, Person
 
 security_logger = logging.getLogger("jpweb.security")
 
@@ -61,14 +62,14 @@ class Command(BaseCommand):
         for row in passkeys.list_passkeys(person.pk):
             if passkeys.remove_passkey(person, row.pk, OPERATOR) is not None:
                 self._report_removal("passkey removed", person, passkey=row.name)
-                self.stdout.write(f"Removed the passkey “{row.name}”.")
+                self.stdout.write(f"Removed the {_name_passkey(row)}.")
 
     def _disconnect_providers(self, person: Person) -> None:
         for row in identities.list_identities(person.pk):
             title = identities.name_issuer(row.issuer)
             if identities.disconnect_identity(person, row.pk, title, OPERATOR):
                 self._report_removal("identity disconnected", person, provider=title)
-                self.stdout.write(f"Disconnected {title}.")
+                self.stdout.write(f"Disconnected {_name_identity(row)}.")
 
     def _report_removal(self, event: str, person: Person, **fields: str) -> None:
         values = {"account": person.username} | fields
@@ -77,13 +78,22 @@ class Command(BaseCommand):
 
     def _report_remaining(self, person: Person) -> None:
         """Name the credentials that still sign the person in."""
-        names = [f"passkey “{row.name}”" for row in passkeys.list_passkeys(person.pk)]
+        names = [_name_passkey(row) for row in passkeys.list_passkeys(person.pk)]
         names += [
-            f"provider {identities.name_issuer(row.issuer)}"
-            for row in identities.list_identities(person.pk)
+            f"provider {_name_identity(row)}" for row in identities.list_identities(person.pk)
         ]
         if names and person.is_active:
             self.stdout.write(
-                f"{person.display_name} can sign in again: {', '.join(names)}. "
+                f"{person.display_name} can sign in again: {'; '.join(names)}. "
                 f"{REMOVAL_OPTION} removes that."
             )
+
+
+def _name_passkey(row: Passkey) -> str:
+    return escape_line(f"passkey “{row.name}”")
+
+
+def _name_identity(row: Identity) -> str:
+    """Return the provider and the identity there: a person may have several at one provider."""
+    account = row.email or f"identity {row.subject}"
+    return escape_line(f"{identities.name_issuer(row.issuer)}, {account}")

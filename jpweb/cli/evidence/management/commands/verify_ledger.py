@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jpweb import text_settings
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.cli.progress import show_progress
-from jpweb.evidence.ledger_verifier import Problem
+from jpweb.evidence.ledger_verifier import Problem, escape_line
 from jpweb.store.errors import StoreError
 from jpweb.store.ledger import kept_heads, sealing, signing, verification
 
@@ -54,7 +54,7 @@ class Command(BaseCommand):
             head = sealing.get_head()
             with show_progress("Verifying the ledger") as progress:
                 for problem in verification.find_problems(kept_heads.read_all(), progress):
-                    self.stdout.write(str(problem))
+                    self.stdout.write(escape_line(str(problem)))
                     problem_count += 1
         except StoreError as error:
             raise CommandError(str(error)) from error
