@@ -126,8 +126,9 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]  # daphne is untyped
             async with asyncio.timeout(STALL_SECONDS):
                 await resumed_event.wait()
         except TimeoutError:
-            logger.info("%s: connection closed, the browser stopped reading", self.path.decode())
             self.cut()
+            path = self.path.decode(errors="backslashreplace")
+            logger.info("%s: connection closed, the browser stopped reading", path)
 
     def cut(self) -> None:
         """Abort the connection, so that the browser recognises an incomplete response."""

@@ -13,6 +13,7 @@ from twisted.internet.testing import StringTransport
 from jpweb.cli import http_limits
 from jpweb.cli.daphne_server import DaphneServer
 from jpweb.cli.http_limits import BoundedFactory
+from jpweb.runtime.broadcast.flow_control import FlowControl
 
 FORM = b"POST /sign-in HTTP/1.1\r\nHost: localhost\r\n"
 COOKIE = b"Cookie: jpweb_session=x\r\n"
@@ -125,6 +126,20 @@ def test_a_body_within_its_limit_stays_in_memory():
     body = b"x" * http_limits.MAX_ANONYMOUS_BYTES
     line.send(FORM + b"Content-Length: %d\r\n\r\n" % len(body) + body)
     assert line.requests == [body]
+
+
+async def test_reader_of_a_path_that_is_not_utf8_is_cut_off_when_it_stalls(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(http_limits, "STALL_SECONDS", 0)
+    line = Line()
+    line.send(b"GET / HTTP/1.1\r\n")
+    (request,) = line.channel.requests
+    request.path = b"/\xff"
+    request._flow_control = FlowControl()
+    request._flow_control.pauseProducing()
+    await request.drain()
+    assert line.passes(0)
 
 
 def test_the_server_makes_bounded_connections(monkeypatch: pytest.MonkeyPatch):
