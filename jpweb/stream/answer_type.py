@@ -109,22 +109,34 @@ class Select(_AnswerTypeBase):
         return any(_is_same_json(option.value, value) for option in self.options)
 
     def parse_input(self, input_text: str) -> Any:
-        """Return the value of the option with this label. Raises InvalidAnswer.
+        """Return the value of the option with this label.
 
-        HTML and forms change line ends, so one label that differs in nothing else counts as equal.
+        HTML and forms change line ends, to CRLF: a label that differs in nothing else counts as
+        equal. Raises InvalidAnswer where no value has the label, or several do.
         """
-        for option in self.options:
-            if option.label == input_text:
-                return option.value
-        lines = _normalize_line_ends(input_text)
-        values_by_label = {
-            option.label: option.value
-            for option in self.options
-            if _normalize_line_ends(option.label) == lines
-        }
-        if len(values_by_label) == 1:
-            return next(iter(values_by_label.values()))
+        values = [option.value for option in self.options if option.label == input_text]
+        if not values or "\r\n" in input_text:
+            lines = _normalize_line_ends(input_text)
+            values = [
+                option.value
+                for option in self.options
+                if _normalize_line_ends(option.label) == lines
+            ]
+        if values and all(_is_same_json(values[0], value) for value in values):
+            return values[0]
         raise InvalidAnswer("Choose one of the options.")
+
+    def find_ambiguous_label(self) -> str | None:
+        """Return a label that options of different values share; None where each has its own.
+
+        ``1`` and ``"1"`` look the same, and so do texts that differ in line ends alone.
+        """
+        values_by_label: dict[str, Any] = {}
+        for option in self.options:
+            value = values_by_label.setdefault(_normalize_line_ends(option.label), option.value)
+            if value is not option.value and not _is_same_json(value, option.value):
+                return option.label
+        return None
 
     def make_schema(self) -> dict[str, Any]:
         """Return the schema: an enumeration of the values, typed where all are strings."""

@@ -102,6 +102,9 @@ def test_parse_input_returns_the_typed_answer(kind, input_text, answer):
         (Boolean(), "True", "yes or no"),
         (MIXED, "no", "one of the options"),
         (Select((Option("a\nb"), Option("a\rb"))), "a\r\nb", "one of the options"),
+        (Select((Option("a\nb"), Option("a\r\nb"))), "a\r\nb", "one of the options"),
+        (Select((Option("1"), Option(1))), "1", "one of the options"),
+        (Select((Option(True), Option("true"))), "true", "one of the options"),
         (Secret(), "", "Enter the secret"),
         (Text(), "a\x00", "NUL"),
     ],
@@ -124,6 +127,21 @@ def test_a_secret_is_for_people_and_not_for_the_record():
         "text": (True, False),
         "secret": (False, True),
     }
+
+
+@pytest.mark.parametrize(
+    ("values", "label"),
+    [
+        (("1", 1), "1"),
+        ((1, 2, "2"), "2"),
+        (("a\nb", "c", "a\r\nb"), "a\r\nb"),
+        ((True, 1), None),
+        (("a", "a"), None),
+        ((), None),
+    ],
+)
+def test_find_ambiguous_label_is_of_different_values_that_look_alike(values, label):
+    assert Select(tuple(map(Option, values))).find_ambiguous_label() == label
 
 
 @given(strategies.answer_types)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeAlias
 
@@ -18,7 +18,7 @@ from jpweb.agent.redaction import (
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success, ToolOutcome
 from jpweb.agent.turn_setup import TurnSetup
-from jpweb.stream.answer_type import Option, Select
+from jpweb.stream.answer_type import AnswerType, Option, Select
 from jpweb.stream.events import ToolCallRequest
 from jpweb.stream.inquiry import InquirySource
 
@@ -175,6 +175,9 @@ def make_sourced_question(
         return Failed(model_messages.describe_bad_id(name))
     if REDACTED_TEXT in question.id:  # the tool would not find its answer by a redacted id
         return Failed(model_messages.describe_secret_in_id(name))
+    kind = question.answer_type
+    if isinstance(kind, Select) and kind.find_ambiguous_label() is not None:
+        return Failed(model_messages.describe_ambiguous_options(name))
     return SourcedQuestion(question, source)
 
 
@@ -217,11 +220,8 @@ def _redact_question(question: Question, secrets: Iterable[SecretAnswer]) -> Que
     )
     question_id, text, context, values, descriptions, default = redact_value(secrets, fields)
     if isinstance(kind, Select):
-        kind = Select(
-            tuple(
-                Option(*option_fields) for option_fields in zip(values, descriptions, strict=True)
-            )
-        )
+        kind = Select(tuple(map(Option, _number_redacted(options, values), descriptions)))
+        default = _find_option_value(question.answer_type, kind, question.default, default)
     return Question(
         *(question_id, text, kind, default, context),
         exclusive=question.exclusive,
@@ -229,12 +229,42 @@ def _redact_question(question: Question, secrets: Iterable[SecretAnswer]) -> Que
     )
 
 
+def _number_redacted(options: Sequence[Option], redacted_values: Sequence[Any]) -> list[Any]:
+    """Return the redacted values, with a number where one looks the same as another option.
+
+    So a person's choice leads to one option of the tool.
+    """
+    pairs = list(zip(options, redacted_values, strict=True))
+    labels = {option.label for option, value in pairs if option.value == value}
+    last_numbers: dict[str, int] = {}
+    values = []
+    for option, value in pairs:
+        label, unique_value = Option(value).label, value
+        if option.value != value:
+            while Option(unique_value).label in labels:
+                last_numbers[label] = last_numbers.get(label, 1) + 1
+                unique_value = f"{label} {last_numbers[label]}"
+            labels.add(Option(unique_value).label)
+        values.append(unique_value)
+    return values
+
+
 def _find_original_value(
     original_question: Question, redacted_question: Question, value: Any
 ) -> Any:
     """Return the tool's own value of the option that a person chose."""
-    original_type, redacted_type = original_question.answer_type, redacted_question.answer_type
-    if not (isinstance(original_type, Select) and isinstance(redacted_type, Select)):
-        return value
-    pairs = zip(original_type.options, redacted_type.options, strict=True)
-    return next((o.value for o, s in pairs if Select((s,)).is_valid(value)), value)
+    return _find_option_value(
+        redacted_question.answer_type, original_question.answer_type, value, value
+    )
+
+
+def _find_option_value(
+    source_type: AnswerType, target_type: AnswerType, value: Any, fallback: Any
+) -> Any:
+    """Return the value that the option of a source's value has in the target; else the fallback."""
+    if not (isinstance(source_type, Select) and isinstance(target_type, Select)):
+        return fallback
+    pairs = zip(source_type.options, target_type.options, strict=True)
+    return next(
+        (target.value for source, target in pairs if Select((source,)).is_valid(value)), fallback
+    )

@@ -93,6 +93,14 @@ def describe_secret_in_id(tool: str) -> str:
     )
 
 
+def describe_ambiguous_options(tool: str) -> str:
+    """Return the text for a question with different options that look the same to people."""
+    return (
+        f"{tool} asked a question with different options that look the same. This is a mistake in "
+        "the tool. Do not retry; continue without it."
+    )
+
+
 def describe_too_many(tool: str, limit: int) -> str:
     """Return the text for a call that keeps asking."""
     return (

@@ -40,6 +40,7 @@ def test_a_tool_that_cannot_be_used_now_says_why_and_until_when():
     "text",
     [
         model_messages.describe_bad_id("vault"),
+        model_messages.describe_ambiguous_options("vault"),
         model_messages.describe_too_many("vault", 25),
         model_messages.describe_refusal("vault", "key", CancellationReason.INVALID_STATIC_ANSWER),
         model_messages.describe_refusal(
