@@ -12,6 +12,9 @@ from jpweb.stream.inquiry import Answered, Cancelled
 from jpweb.stream.markdown import outcome_texts
 from jpweb.stream.transcript.items import InquiryPair
 
+#: Characters of a reason's or a decider's tag, and of a decider's name, as in rows of inquiries.
+_MAX_TAG_CHARS, _MAX_NAME_CHARS = 200, 200
+
 
 class OutcomeLabel(NamedTuple):
     """The texts of an inquiry's outcome; "" where the record has none.
@@ -43,9 +46,10 @@ def describe_outcome(inquiry: InquiryPair) -> OutcomeLabel:
     waited_seconds = (settled_at - asked_at).total_seconds() if asked_at and settled_at else None
     return OutcomeLabel(
         answer=format_answer(outcome.answer) if isinstance(outcome, Answered) else "",
-        reason=outcome.reason.tag if isinstance(outcome, Cancelled) else "",
+        reason=outcome.reason.tag[:_MAX_TAG_CHARS] if isinstance(outcome, Cancelled) else "",
         decider=outcome_texts.describe_decider(
-            str(decider.get("kind") or ""), str(decider.get("name") or "")
+            str(decider.get("kind") or "")[:_MAX_TAG_CHARS],
+            str(decider.get("name") or "")[:_MAX_NAME_CHARS],
         )
         if decider
         else "",

@@ -14,6 +14,7 @@ from jpweb.runtime import model_history, rendering
 from jpweb.runtime.rendering import code_fences, invisible_characters, payloads
 from jpweb.runtime.rendering.payloads import MAX_PROSE_CHARS
 from jpweb.store.choices import ApprovalKind, ApprovalState
+from jpweb.store.derived_rows.from_stream import MAX_NOTE_CHARS
 from jpweb.stream import durations, timestamps
 from jpweb.stream.events import BrokenEvent, ConfigDelta, ConversationEvent
 from jpweb.stream.transcript.items import (
@@ -43,6 +44,8 @@ register = template.Library()
 MAX_INQUIRIES = 50
 #: Badges in a tool call's summary, one per inquiry; with more inquiries it shows counts by state.
 MAX_BADGES = 6
+#: Characters of a name that a page shows: a title may have as many.
+MAX_NAME_CHARS = 500
 _NO_ANCHORS: frozenset[str] = frozenset()
 
 
@@ -266,5 +269,37 @@ def clock_time(at: datetime | None, link: str = "", response: PlacedElement | No
 
 @register.filter
 def visible(value: Any) -> str:
-    """Return a value as text with invisible and bidirectional controls spelled out; "" for None."""
-    return "" if value is None else invisible_characters.reveal_invisible(str(value))
+    """Return a name or a title as text, cut to ``MAX_NAME_CHARS``; "" for None.
+
+    Invisible and bidirectional controls are spelled out.
+    """
+    return _reveal_beginning(value, MAX_NAME_CHARS)
+
+
+@register.filter
+def visible_note(value: Any) -> str:
+    """Return a text such as a person's reason like ``visible``, cut to ``MAX_NOTE_CHARS``."""
+    return _reveal_beginning(value, MAX_NOTE_CHARS)
+
+
+@register.filter
+def visible_excerpt(value: Any) -> str:
+    """Return a long text like ``visible``, cut to ``MAX_PROSE_CHARS``.
+
+    ``events/_show_all.html`` links to the rest.
+    """
+    return _reveal_beginning(value, MAX_PROSE_CHARS)
+
+
+@register.filter
+def is_longer_than_excerpt(text: str) -> bool:
+    """Tell whether ``visible_excerpt`` cuts a text."""
+    return len(text) > MAX_PROSE_CHARS
+
+
+def _reveal_beginning(value: Any, max_chars: int) -> str:
+    if value is None:
+        return ""
+    text = str(value)
+    shown_text = text if len(text) <= max_chars else f"{text[:max_chars]}…"
+    return invisible_characters.reveal_invisible(shown_text)

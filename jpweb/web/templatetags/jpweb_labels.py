@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 register = template.Library()
 #: Characters of an answer or a reply in a badge.
 MAX_BADGE_CHARS = 60
+#: Characters of an unknown reason.
+MAX_REASON_CHARS = 200
 _ANSWER_BADGE = (
     '<span class="state" data-outcome="answered"><span aria-hidden="true">✓</span> '
     '<span class="visually-hidden">Answered: </span>{}</span>'
@@ -36,7 +38,7 @@ def inquiry_badge(inquiry: InquiryPair) -> SafeString:
     """Render an inquiry's outcome in one line: answer, reply or state, decider, duration."""
     label = outcome_labels.describe_outcome(inquiry)
     text = label.note if label.is_reply else label.answer
-    line = clip_line(reveal_invisible(text), MAX_BADGE_CHARS)
+    line = reveal_invisible(clip_line(text, MAX_BADGE_CHARS))
     if label.is_reply:
         badge = render_to_string("outcomes/reply_badge.html", {"line": line})
     elif inquiry.state == "answered":
@@ -105,7 +107,9 @@ def reason_text(tag: str) -> str:
 def cancel_reason(inquiry: InquiryPair) -> str:
     """Return the tag of an inquiry's cancellation reason, "" where it was not cancelled."""
     inquiry_outcome = inquiry.outcome
-    return inquiry_outcome.reason.tag if isinstance(inquiry_outcome, Cancelled) else ""
+    if not isinstance(inquiry_outcome, Cancelled):
+        return ""
+    return reveal_invisible(inquiry_outcome.reason.tag[:MAX_REASON_CHARS])
 
 
 @register.filter

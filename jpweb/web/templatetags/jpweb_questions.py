@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from django import template
@@ -17,10 +18,12 @@ from jpweb.store.inbox import previous_answers
 from jpweb.stream.answer_type import Option, Secret, format_answer
 from jpweb.stream.transcript.items import ToolCall
 from jpweb.web import display_text
+from jpweb.web.templatetags.jpweb_events import visible
 from jpweb.web.templatetags.jpweb_text import first_line
 from jpweb.web.templatetags.jpweb_times import render_timestamp
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from jpweb.store.inbox.previous_answers import PreviousAnswer
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     from jpweb.store.models import Inquiry as Row
 
 register = template.Library()
+#: Options of a select that are listed, and characters of all of them, beside the first; the others
+#: are counted beside a link.
+MAX_LISTED_OPTIONS, MAX_LISTED_OPTION_CHARS = 100, 12_000
 #: Options of a select whose card has a button for each, and characters of the longest.
 MAX_ANSWER_BUTTONS, MAX_ANSWER_BUTTON_CHARS = 5, 40
 
@@ -55,6 +61,30 @@ def answer_fields(row: Row, typed_text: str = "", remember: bool = False) -> Saf
         ],
     }
     return render_to_string([f"answers/{row.answer_type}.html", "answers/unknown.html"], context)
+
+
+@register.inclusion_tag("questions/_options.html")
+def option_list(
+    options: Sequence[Option | dict[str, Any]], conversation_id: int, anchor: str
+) -> dict[str, Any]:
+    """Render the first options of a select, of an event or of a row, and how many more it has."""
+    shown_options = [_describe_option(option) for option in options[:MAX_LISTED_OPTIONS]]
+    char_counts = accumulate(len(text) + len(description) for text, description in shown_options)
+    fitting_count = sum(char_count <= MAX_LISTED_OPTION_CHARS for char_count in char_counts)
+    shown_count = max(fitting_count, 1)
+    return {
+        "options": shown_options[:shown_count],
+        "more_count": max(len(options) - shown_count, 0),
+        "conversation_id": conversation_id,
+        "anchor": anchor,
+    }
+
+
+def _describe_option(option: Option | dict[str, Any]) -> tuple[str, str]:
+    """Return the text and the description of an option, cut and revealed."""
+    if isinstance(option, Option):
+        return visible(option.label), visible(option.description)
+    return visible(format_answer(option["value"])), visible(option.get("description"))
 
 
 def _is_one_press(options: list[dict[str, Any]]) -> bool:

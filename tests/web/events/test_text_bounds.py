@@ -1,0 +1,137 @@
+"""What one long text of a stream costs a page: each string of each kind of event, at 400 kB."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from jpweb.store.models import Conversation, Inquiry
+from jpweb.stream.answer_type import Option, Select
+from jpweb.stream.events import ChatRequest, TurnStart
+from jpweb.web.templatetags import jpweb_questions
+from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result, raw
+from tests.store import making
+from tests.web.reading import parse_page
+from tests.web.world import World
+
+FOLDER = Path(__file__).parents[2] / "samples" / "events"
+SAMPLES = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}
+BY = {"kind": "person", "name": "Ada"}
+POLICY = {"policy": "remembered", "allow": True, "by": BY, "setting": "run", "file": "config.toml"}
+#: What jpweb notes in events, by the sample that has it.
+NOTES: dict[str, dict[str, Any]] = {
+    "inquiry_request.text": {"label": "Apply", "question_id": "apply"},
+    "inquiry_response.answered": {"by": BY, "channel": "link", "note": "Why not"},
+    "inquiry_response.cancelled.user": {"by": BY, "channel": "link", "note": "Because"},
+    "tool_call_response": {"permission": POLICY, "delivery": POLICY | {"policy": "unattended"}},
+}
+CALL, QUESTION = "toolu_01A", "toolu_01A.apply_changes.1"
+#: A text that is shown from right to left.
+TURNED = "\u202eelif_daer"
+LONG_TEXT = TURNED + "x" * 400_000
+MAX_PAGE_CHARS = 300_000
+TIMELINE = "/audit/decisions?view=timeline"
+LISTS = ("/", "/conversations", "/questions", "/audit", "/audit/decisions", TIMELINE)
+#: Values of filters, which no person sees.
+_VALUE = re.compile(r' value="[^"]*"')
+
+
+def add_note(name: str, sample: dict[str, Any]) -> dict[str, Any]:
+    if name not in NOTES:
+        return sample
+    return sample | {"metadata": {**sample.get("metadata", {}), "jpweb": NOTES[name]}}
+
+
+def list_paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the places of the strings of a JSON value."""
+    if isinstance(value, str):
+        yield path
+    elif isinstance(value, (dict, list)):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from list_paths(part, (*path, key))
+
+
+def lengthen(value: Any, path: tuple[Any, ...]) -> Any:
+    """Return a copy of a JSON value with a long text in one place."""
+    changed_value = deepcopy(value)
+    place = changed_value
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = LONG_TEXT
+    return changed_value
+
+
+def make_conversation(world: World, name: str, sample: Any) -> Conversation:
+    """Return a conversation with the sample where events of its kind are."""
+    event = raw(sample)
+    call, result = make_call(CALL, path="a.txt"), make_result(CALL)
+    kinds = {
+        "tool_call_request": (event, result),
+        "tool_call_response": (call, event),
+        "inquiry_request": (call, event, make_answer(QUESTION), result),
+        "inquiry_response": (call, make_inquiry(QUESTION), event, result),
+    }.get(name.partition(".")[0], (event,))
+    return making.mirrored_conversation(world.workspace, TurnStart(), *kinds)
+
+
+def check_page(client: Client, address: str, *details: Any) -> None:
+    response = client.get(address)
+    page = response.content.decode()
+    char_count, is_revealed = len(page), "\u202e" not in _VALUE.sub("", page)
+    assert response.status_code == 200
+    assert (char_count < MAX_PAGE_CHARS, is_revealed) == (True, True), (
+        address,
+        char_count,
+        *details,
+    )
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_each_long_string_of_an_event_is_cut_and_revealed(world: World, name: str):
+    client = world.client("owner")
+    sample = add_note(name, SAMPLES[name])
+    for path in list_paths(sample):
+        conversation = make_conversation(world, name, lengthen(sample, path))
+        check_page(client, f"/conversations/{conversation.pk}", path)
+    for address in LISTS:
+        check_page(client, address)
+
+
+def test_options_are_listed_up_to_a_bound_with_a_link_to_all(world: World):
+    options = tuple(Option(f"bed {number}", TURNED) for number in range(40_000))
+    question = make_inquiry(QUESTION, type=Select(options))
+    conversation = make_conversation(
+        world, "inquiry_request", json.loads(make_element(question).raw)
+    )
+    row = Inquiry.objects.get(conversation=conversation)
+    for address in (f"/conversations/{conversation.pk}", f"/questions/{row.pk}"):
+        check_page(world.client("owner"), address)
+        page = parse_page(world.client("owner").get(address))
+        assert "bed 99" in page.text
+        assert "bed 100" not in page.text
+        assert "and 39,900 more." in page.text
+        assert page.find_all(href=f"/conversations/{conversation.pk}/events/{row.anchor}")
+
+
+def test_options_share_a_bound_of_their_characters():
+    assert jpweb_questions.option_list([Option("x" * 500)] * 100, 1, "e-1")["more_count"] == 76
+    assert jpweb_questions.option_list([Option("x")] * 100, 1, "e-1")["more_count"] == 0
+
+
+def test_an_expected_format_is_cut_with_a_link_to_all(world: World):
+    schema = {f"key {number} {TURNED}": 1 for number in range(10_000)}
+    conversation = making.mirrored_conversation(
+        world.workspace, TurnStart(), ChatRequest("Plan", schema=schema)
+    )
+    check_page(world.client("owner"), f"/conversations/{conversation.pk}")
+    assert (
+        "Truncated (total: "
+        in parse_page(world.client("owner").get(f"/conversations/{conversation.pk}")).text
+    )
