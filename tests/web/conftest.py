@@ -10,7 +10,11 @@ from channels.layers import channel_layers
 
 from jpweb.runtime import read_log
 from jpweb.runtime.broadcast import local_bus, partial_texts
+from tests.machine.suite.row_copies import RowCopies
 from tests.web.world import World, clear_limits
+
+#: A world takes 50 statements, half of the processor time of many a test of a page.
+copy_world = RowCopies(World)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +41,7 @@ def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
     """
     monkeypatch.setattr("channels.db.close_old_connections", lambda: None)
     monkeypatch.setitem(local_bus._subscribers, local_bus.make_kind_topic("run"), set())
-    return World()
+    return copy_world()
 
 
 @pytest.fixture
