@@ -92,16 +92,21 @@ class Visit:
     def server(self) -> Server:
         return self.home.server
 
-    def open(
-        self, path: str = "/conversations", *, who: Visitor | None = None, **look: Any
-    ) -> Page:
-        """Open a page as a person who is signed in: the owner unless told otherwise."""
+    def sign_in(self, *, who: Visitor | None = None, **look: Any) -> Page:
+        """Open an empty page as a person who is signed in: the owner unless told otherwise."""
         page = self.pages(**look)
         cookies = [
             {"name": cookie.name, "value": cookie.value or "", "url": self.server.url}
             for cookie in (who or self.home.owner).cookies
         ]
         page.context.add_cookies(cookies)  # type: ignore[arg-type]  # a TypedDict of these keys
+        return page
+
+    def open(
+        self, path: str = "/conversations", *, who: Visitor | None = None, **look: Any
+    ) -> Page:
+        """Open a page as a person who is signed in: the owner unless told otherwise."""
+        page = self.sign_in(who=who, **look)
         page.goto(self.server.url + path)
         return page
 

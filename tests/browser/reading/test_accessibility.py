@@ -9,7 +9,16 @@ from playwright.sync_api import Page, expect
 
 from jpweb.web.views.help.pages import PAGES as HELP_PAGES
 from tests.browser.looks import check_accessibility, check_under_proof
-from tests.browser.pages import BOOLEAN, SECRET, SELECT, TEXT, Visit, decline_question, find_card
+from tests.browser.pages import (
+    BOOLEAN,
+    SECRET,
+    SELECT,
+    TEXT,
+    Home,
+    Visit,
+    decline_question,
+    find_card,
+)
 from tests.browser.reading.conftest import MIDDLE
 from tests.browser.reading.windows import LASTING, long_one
 from tests.machine.browsing import PHONE, WIDE, Pages
@@ -134,28 +143,27 @@ def test_accessibility_checks_cover_all_get_routes():
     assert looked_at - get_pages == set(), "pages that are gone"
 
 
-def addresses(visit: Visit) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def keys(home: Home) -> dict[str, str]:
     """Return what stands for the keys in an address."""
-    listed = visit.home.owner.get("/conversations?q=tour").text
+    listed = home.owner.get("/conversations?q=tour").text
     conversation = re.search(rf'href="(/conversations/\d+)"[^>]*>(?:[^<]|<(?!/a))*{TOUR}', listed)
     assert conversation
-    text = visit.home.owner.get(conversation[1]).text
+    text = home.owner.get(conversation[1]).text
     anchor, question = _ANCHOR.search(text), _QUESTION.search(text)
     assert anchor
     assert question
-    workspace = visit.home.workspaces()["Demo"]
     return {
         "conversation": conversation[1],
         "anchor": anchor[1],
         "question": question[1],
-        "workspace": workspace,
+        "workspace": home.workspaces()["Demo"],
     }
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_is_accessible(visit: Visit, name: str):
-    keys = addresses(visit)
-    page = visit.open("/sign-in")
+def test_page_is_accessible(visit: Visit, keys: dict[str, str], name: str):
+    page = visit.sign_in()
     visit.pages.forgive("status of 422 .*=dance")  # an unknown choice
     for address in PAGES[name][: choose_size(1, MOST)]:
         page.goto(visit.server.url + address.format(**keys))
@@ -166,7 +174,7 @@ def test_page_is_accessible(visit: Visit, name: str):
 @pytest.mark.parametrize("name", LONG)
 def test_page_of_a_long_conversation_is_accessible(shelf: Visit, name: str):
     path = long_one(shelf)
-    page = shelf.open("/sign-in")
+    page = shelf.sign_in()
     for address in LONG[name][: choose_size(1, MOST)]:
         page.goto(shelf.server.url + path + address)
         expect(page.get_by_role("heading", level=1)).to_be_visible()

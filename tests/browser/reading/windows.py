@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple, cast
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.pages import Visit
+from tests.browser.pages import Home, Visit
 from tests.machine.ports import wait_until
 
 ITEMS = "#transcript > .window > [data-kind]:not(.turn-anchor)"
@@ -50,7 +50,13 @@ class ScrollPosition(NamedTuple):
 
 def long_one(shelf: Visit) -> str:
     """Return the path of the long conversation."""
-    match = _ROW.search(shelf.home.owner.get("/conversations").text)
+    return find_long_one(shelf.home)
+
+
+@cache
+def find_long_one(library: Home) -> str:
+    """Return the path of an installation's long conversation, which it keeps."""
+    match = _ROW.search(library.owner.get("/conversations").text)
     assert match
     return match[1]
 

@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.looks import check_accessibility, check_under_proof
-from tests.browser.pages import Visit
-from tests.browser.reading.windows import long_one
+from tests.browser.pages import Home, Visit
+from tests.browser.reading.windows import find_long_one, long_one
 from tests.machine.sizes import choose_size
 
 pytestmark = pytest.mark.browser
@@ -31,17 +31,23 @@ FAR_QUERIES = {
 }
 
 
-def views(page: Page) -> dict[str, str]:
-    """Return the addresses of a conversation's views by their names."""
-    tabs = page.get_by_role("navigation", name="Conversation views").get_by_role("link")
-    assert tabs.all_inner_texts() == list(VIEWS)
-    return {tab.inner_text(): tab.get_attribute("href") or "" for tab in tabs.all()}
+_TABS = re.compile(r'aria-label="Conversation views">(.*?)</nav>', re.DOTALL)
+_TAB = re.compile(r'<a href="([^"]+)"[^>]*>([^<]+)</a>')
+
+
+@pytest.fixture(scope="module")
+def path_by_view(library: Home) -> dict[str, str]:
+    """Return the paths of the long conversation's views by their names."""
+    tabs = _TABS.search(library.owner.get(find_long_one(library)).text)
+    assert tabs
+    return {name: path for path, name in _TAB.findall(tabs[1])}
 
 
 @pytest.mark.parametrize("javascript", [True, pytest.param(False, marks=pytest.mark.proof)])
 def test_the_views_are_reached_from_each_other_by_keyboard(shelf: Visit, javascript: bool):
     page = shelf.open(long_one(shelf), javascript=javascript)
-    views(page)
+    tabs = page.get_by_role("navigation", name="Conversation views").get_by_role("link")
+    assert tabs.all_inner_texts() == list(VIEWS)
     for name in (*VIEWS[1:], VIEWS[0]):
         tab = page.get_by_role("link", name=name, exact=True)
         tab.focus()
@@ -50,9 +56,9 @@ def test_the_views_are_reached_from_each_other_by_keyboard(shelf: Visit, javascr
 
 
 @pytest.mark.parametrize("name", VIEWS[1:])
-def test_conversation_view_is_accessible(shelf: Visit, name: str):
-    page = shelf.open(long_one(shelf))
-    url = shelf.server.url + views(page)[name]
+def test_conversation_view_is_accessible(shelf: Visit, path_by_view: dict[str, str], name: str):
+    page = shelf.sign_in()
+    url = shelf.server.url + path_by_view[name]
     for query in (FAR_QUERIES[name], "")[: choose_size(1, 2)]:
         page.goto(url + query)
         check_under_proof(page)
@@ -64,9 +70,10 @@ def test_conversation_view_is_accessible(shelf: Visit, name: str):
         page.screenshot(path=Path(shots_folder) / f"{name}.png", full_page=True)
 
 
-def test_an_element_leads_to_its_place_in_the_transcript(shelf: Visit):
-    page = shelf.open(long_one(shelf))
-    page.goto(shelf.server.url + views(page)["Raw"] + "?from=300")
+def test_an_element_leads_to_its_place_in_the_transcript(
+    shelf: Visit, path_by_view: dict[str, str]
+):
+    page = shelf.open(path_by_view["Raw"] + "?from=300")
     entry = page.locator("article.entry").nth(3)
     anchor = entry.get_attribute("id") or ""
     entry.get_by_role("link", name="Show in transcript").click()
@@ -75,9 +82,8 @@ def test_an_element_leads_to_its_place_in_the_transcript(shelf: Visit):
     expect(page.locator(f"#{anchor}")).to_be_attached()
 
 
-def test_raw_view_shows_decoded_base64_fields(shelf: Visit):
-    page = shelf.open(long_one(shelf))
-    page.goto(shelf.server.url + views(page)["Raw"])
+def test_raw_view_shows_decoded_base64_fields(shelf: Visit, path_by_view: dict[str, str]):
+    page = shelf.open(path_by_view["Raw"])
     entry = page.locator("article.entry[data-kind=tool_call_request]").first
     expect(entry.locator("> pre")).to_contain_text("YmVkcy8w")
     expect(entry.get_by_text('"beds/0.py"')).to_be_hidden()
@@ -85,9 +91,10 @@ def test_raw_view_shows_decoded_base64_fields(shelf: Visit):
     expect(entry.get_by_text('"beds/0.py"')).to_be_visible()
 
 
-def test_model_view_is_beside_the_events_or_above_on_a_phone(shelf: Visit):
-    page = shelf.open(long_one(shelf))
-    page.goto(shelf.server.url + views(page)["What the model saw"] + "?turn=1")
+def test_model_view_is_beside_the_events_or_above_on_a_phone(
+    shelf: Visit, path_by_view: dict[str, str]
+):
+    page = shelf.open(path_by_view["What the model saw"] + "?turn=1")
     sent_side, happened_side = page.locator(".side").all()
     for size, is_beside in (((1280, 800), True), ((390, 844), False)):
         page.set_viewport_size({"width": size[0], "height": size[1]})
