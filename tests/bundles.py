@@ -20,6 +20,7 @@ from jpweb.store.ledger import signing
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.models import Conversation
 from tests.exporting import join_pieces
+from tests.machine.suite.row_copies import RowCopies
 from tests.store import making
 
 MADE_AT = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -44,9 +45,27 @@ def make_bundle(*conversations: Conversation, made_at: datetime = MADE_AT) -> by
     return join_pieces(build_bundle(order))
 
 
+def make_bundled_conversation() -> tuple[Conversation, bytes]:
+    """Return a conversation and its bundle."""
+    conversation = make_conversation()
+    return conversation, make_bundle(conversation)
+
+
+copy_bundled_conversation = RowCopies(make_bundled_conversation)
+
+
+def copy_bundle(folder: Path) -> Path:
+    """Write the bundle of a conversation whose rows are those of an earlier test."""
+    return write_file(copy_bundled_conversation()[1], folder)
+
+
 def write_bundle(conversation: Conversation, folder: Path) -> Path:
+    return write_file(make_bundle(conversation), folder)
+
+
+def write_file(bundle: bytes, folder: Path) -> Path:
     path = folder / "bundle.zip"
-    path.write_bytes(make_bundle(conversation))
+    path.write_bytes(bundle)
     return path
 
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    return bundles.write_bundle(bundles.make_conversation(), tmp_path)
+    return bundles.copy_bundle(tmp_path)
 
 
 def read_head(bundle: Path) -> dict[str, Any]:

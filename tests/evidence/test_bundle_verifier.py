@@ -44,13 +44,18 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def conversation() -> Conversation:
-    return bundles.make_conversation()
+def bundled_conversation() -> tuple[Conversation, bytes]:
+    return bundles.copy_bundled_conversation()
 
 
 @pytest.fixture
-def bundle(conversation: Conversation, tmp_path: Path) -> Path:
-    return bundles.write_bundle(conversation, tmp_path)
+def conversation(bundled_conversation: tuple[Conversation, bytes]) -> Conversation:
+    return bundled_conversation[0]
+
+
+@pytest.fixture
+def bundle(bundled_conversation: tuple[Conversation, bytes], tmp_path: Path) -> Path:
+    return bundles.write_file(bundled_conversation[1], tmp_path)
 
 
 def run_script(path: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -57,8 +57,8 @@ class RowCopies(Generic[Made]):
         return result
 
     def _find_rows(self) -> bool:
-        conditions = " OR ".join(f'EXISTS (SELECT 1 FROM "{each.name}")' for each in self._tables)
-        return bool(connection.connection.execute(f"SELECT {conditions}").fetchone()[0])
+        queries = [f'EXISTS (SELECT 1 FROM "{table.name}")' for table in self._tables]  # noqa: S608  a table's name
+        return bool(connection.connection.execute("SELECT " + " OR ".join(queries)).fetchone()[0])
 
 
 def read_all_rows() -> dict[str, list[Any]]:
@@ -72,14 +72,16 @@ def read_all_rows() -> dict[str, list[Any]]:
 def _read_rows(name: str) -> list[Any]:
     # An expression has no declared type, by which Django would convert dates.
     columns = ", ".join(f'+"{column}"' for column in _list_columns(name))
-    rows: list[Any] = connection.connection.execute(f'SELECT {columns} FROM "{name}"').fetchall()
+    query = f'SELECT {columns} FROM "{name}"'  # noqa: S608  a table's name
+    rows: list[Any] = connection.connection.execute(query).fetchall()
     return rows
 
 
 def _build_insert(name: str) -> str:
     columns = _list_columns(name)
     names = ", ".join(f'"{column}"' for column in columns)
-    return f'INSERT INTO "{name}" ({names}) VALUES ({", ".join("?" * len(columns))})'
+    places = ", ".join("?" * len(columns))
+    return f'INSERT INTO "{name}" ({names}) VALUES ({places})'  # noqa: S608  a table's name
 
 
 def _list_columns(name: str) -> list[str]:

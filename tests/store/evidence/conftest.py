@@ -18,4 +18,4 @@ def target() -> Workspace:
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    return bundles.write_bundle(bundles.make_conversation(), tmp_path)
+    return bundles.copy_bundle(tmp_path)

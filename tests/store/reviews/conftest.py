@@ -6,13 +6,16 @@ import pytest
 
 from jpweb.store.choices import Role
 from jpweb.store.models import Conversation, Membership, Person
+from tests.machine.suite.row_copies import RowCopies
 from tests.store import making
 from tests.store.reviews.desk import ReviewDesk
+
+copy_desk = RowCopies(ReviewDesk)
 
 
 @pytest.fixture
 def desk(db: None) -> ReviewDesk:
-    return ReviewDesk()
+    return copy_desk()
 
 
 @pytest.fixture

@@ -30,14 +30,14 @@ from jpweb.store.redaction import application
 from jpweb.store.redaction.plans import RedactionRequest
 from jpweb.store.reviews import subjects
 from tests import bundles
+from tests.machine.suite.row_copies import RowCopies
 from tests.store import making
 from tests.store.reviews.desk import DECLINED, ReviewDesk, load, send
 
 NOTE = "He leaked hunter2-pass there."
 
 
-@pytest.fixture
-def desk(db: None) -> ReviewDesk:
+def make_desk() -> ReviewDesk:
     """Return a desk with an answered and a declined question, an approval and two reviews."""
     desk = ReviewDesk()
     question = desk.close()
@@ -50,6 +50,14 @@ def desk(db: None) -> ReviewDesk:
     subject = subjects.load_conversation(Conversation.objects.get(pk=desk.conversation.pk))
     send(subject, desk.ben)
     return desk
+
+
+copy_desk = RowCopies(make_desk)
+
+
+@pytest.fixture
+def desk(db: None) -> ReviewDesk:
+    return copy_desk()
 
 
 def list_problems() -> list[str]:
