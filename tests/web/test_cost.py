@@ -9,9 +9,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import journal
-from jpweb.store.choices import Role
+from jpweb.store.choices import Role, RunState
 from jpweb.store.jp_files import mirror
-from jpweb.store.models import Conversation, Membership
+from jpweb.store.models import Conversation, Membership, Run
 from jpweb.stream.events import ChatResponse
 from jpweb.web.views.help.pages import PAGES
 from tests.store import making
@@ -34,6 +34,8 @@ QUERIES = {
 }
 #: Queries of the page of a conversation.
 TALK = 31  # one of them counts the masks of exports
+#: Of the same once its turn has ended: nothing waits, is claimed or snoozed.
+ENDED_TALK = 25
 
 
 def grow_list(world: World, to: int) -> None:
@@ -81,6 +83,14 @@ def test_page_queries_do_not_grow_with_the_conversation(world: World):
     assert count_queries(client, [address]) == {address: TALK}
     grow_conversation(world, 95)
     assert count_queries(client, [address])[address] <= TALK
+
+
+def test_nothing_that_waits_is_looked_for_once_the_turn_has_ended(world: World):
+    client = signed_in(world.people["owner"])
+    grow_conversation(world, 5)
+    Run.objects.update(state=RunState.DONE)
+    address = f"/conversations/{world.conversation.pk}?at=2"
+    assert count_queries(client, [address]) == {address: ENDED_TALK}
 
 
 def test_help_pages_weigh_little(world: World):
