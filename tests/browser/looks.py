@@ -22,6 +22,13 @@ TOO_WIDE = """() => {
     .filter(e => e.getBoundingClientRect().right > room + 1).slice(0, 5)
     .map(e => e.tagName + '#' + e.id + '.' + e.className);
 }"""
+#: Tables whose rows are cards on a phone, so that none scrolls sideways.
+CUT_OFF = """() => [...document.querySelectorAll('.labelled')]
+  .filter(each => innerWidth <= 640 && each.scrollWidth > each.clientWidth)
+  .map(each => [each.getAttribute('aria-label'), each.scrollWidth, each.clientWidth])"""
+#: Names in the columns of the decisions' timeline that are not shown whole.
+CUT_NAMES = """() => [...document.querySelectorAll('.lane-name')]
+  .filter(each => each.scrollWidth > each.clientWidth).map(each => each.textContent)"""
 #: Words that stand one letter a line, or nearly: no room was left for them.
 SQUEEZED = """() => [...document.querySelectorAll('main *, header *')].filter(each => {
   if (!each.checkVisibility() || each.children.length) return false;
@@ -47,7 +54,9 @@ def check_accessibility(page: Page, part: str = "") -> None:
         left_out_rule = "" if IS_PROOF or number == colored_look else COLORS
         barriers = list_violations(page, part=part, left_out_rule=left_out_rule)
         assert barriers == [], (page.url, scheme, width, barriers)
-        assert not page.evaluate(TOO_WIDE), (page.url, width)
+        for script in (TOO_WIDE, CUT_OFF, CUT_NAMES):
+            faults = page.evaluate(script)
+            assert not faults, (page.url, width, faults)
         squeezed = page.evaluate(SQUEEZED)
         assert squeezed == [], (page.url, width, squeezed)
         if IS_PROOF:

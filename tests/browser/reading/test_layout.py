@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.looks import CUT_NAMES, CUT_OFF, TOO_WIDE
 from tests.browser.pages import Visit
 from tests.machine.browsing import PHONE, WIDE
 
@@ -124,6 +125,27 @@ def test_the_current_tab_of_a_phone_is_in_view(visit: Visit, place: str):
     page = visit.open(path, size=PHONE)
     expect(page.locator(".views a[aria-current]")).to_be_in_viewport(ratio=0.99)
     assert page.evaluate("scrollY") == 0
+
+
+@pytest.mark.parametrize("path", ["/audit/ledger", "/audit/decisions?demo=1", "/audit?demo=1"])
+def test_long_texts_of_a_table_wrap_on_a_phone(visit: Visit, path: str):
+    page = visit.open(path, size=PHONE)
+    cells = page.locator(".labelled td.nowrap, .labelled td:nth-child(2)")
+    for text in ("remembered answer " * 5, "w" * 150):
+        cells.evaluate_all("(cells, text) => cells.forEach(e => { e.textContent = text; })", text)
+        assert page.evaluate(CUT_OFF) == []
+        assert not page.evaluate(TOO_WIDE)
+
+
+@pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "desk"])
+def test_decisions_timeline_shows_each_name_whole(visit: Visit, size: tuple[int, int]):
+    page = visit.open("/audit/decisions?view=timeline&demo=1", size=size)
+    names = page.locator(".lane-name")
+    expect(names.get_by_text("remembered answer").first).to_be_visible()
+    assert page.evaluate(CUT_NAMES) == []
+    names.evaluate_all("(names, text) => names.forEach(e => { e.textContent = text; })", "w" * 150)
+    assert page.evaluate(CUT_NAMES) == []
+    assert not page.evaluate(TOO_WIDE)
 
 
 def test_escape_a_press_elsewhere_and_another_menu_close_a_menu(visit: Visit):
