@@ -1,8 +1,8 @@
-"""Access rules: decorators that admit a request to a view by the person's role.
+"""Access rules: decorators that admit a request to a view by its method and the person's role.
 
-Every view has one. People without a role in the workspace get 404, so that the status does not
-reveal which rows exist; members whose role is too low get 403; people who are not signed in are
-redirected to the sign-in page.
+Every view has one. Methods that the view does not take get 405. People without a role in the
+workspace get 404, so that the status does not reveal which rows exist; members whose role is too
+low get 403; people who are not signed in are redirected to the sign-in page.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import StoreError
 from jpweb.store.people import groups
 from jpweb.store.suspected_secrets import suggestions
+from jpweb.web.http import View, refuse_method
 from jpweb.web.security import (
     browser_sessions,
     cache_headers,
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     )
     from jpweb.web.http import Request
 
-View = Callable[..., Any]
-
 _PUBLIC_RULE = "public"
 
 
@@ -62,7 +61,7 @@ class NotMember(Http404):
 
 def public(view: View) -> View:
     """Admit every request, signed in or not."""
-    return _tag_access_rule(view, _PUBLIC_RULE)
+    return _tag_access_rule(_limit_methods(view), _PUBLIC_RULE)
 
 
 def is_public(request: HttpRequest) -> bool:
@@ -262,6 +261,24 @@ def _tag_access_rule(view: View, rule: str) -> View:
     return view
 
 
+def _limit_methods(view: View) -> View:
+    """Refuse methods that the view does not take, the same for everybody and every row."""
+    if iscoroutinefunction(view):
+
+        @wraps(view)
+        async def limited_async_view(request: HttpRequest, **route_args: Any) -> HttpResponse:
+            refusal = refuse_method(request, limited_async_view)
+            return refusal or await view(request, **route_args)
+
+        return limited_async_view
+
+    @wraps(view)
+    def limited_view(request: HttpRequest, **route_args: Any) -> HttpResponse:
+        return refuse_method(request, limited_view) or view(request, **route_args)
+
+    return limited_view
+
+
 def _guard_view(view: View, rule: str, check: Callable[..., dict[str, Any]]) -> View:
     """Wrap a view: the check takes route parameters and returns the view's arguments for them."""
     check_params = list(signature(check).parameters)[1:]
@@ -283,7 +300,7 @@ def _guard_view(view: View, rule: str, check: Callable[..., dict[str, Any]]) -> 
             read_recording.note_response(request, view_args, response, partial(get_roles, request))
             return response
 
-        return _tag_access_rule(guarded_async_view, rule)
+        return _tag_access_rule(_limit_methods(guarded_async_view), rule)
 
     @wraps(view)
     def guarded_view(request: Request, **route_args: Any) -> HttpResponse:
@@ -295,7 +312,7 @@ def _guard_view(view: View, rule: str, check: Callable[..., dict[str, Any]]) -> 
         read_recording.note_response(request, view_args, response, partial(get_roles, request))
         return response
 
-    return _tag_access_rule(guarded_view, rule)
+    return _tag_access_rule(_limit_methods(guarded_view), rule)
 
 
 def _check_access(

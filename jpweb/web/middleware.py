@@ -12,7 +12,6 @@ from typing import Any
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
-from django.urls import NoReverseMatch, Resolver404, ResolverMatch, resolve, reverse
 from django.utils.decorators import sync_and_async_middleware
 from django.utils.deprecation import MiddlewareMixin
 
@@ -26,25 +25,6 @@ logger = logging.getLogger(__name__)
 #: Value of the header Retry-After.
 RETRY_AFTER_SECONDS = 5
 _READ_METHODS = frozenset({"GET", "HEAD"})
-#: The page of a form, by the form's route, where it is not the page above the form's address.
-_PAGE_BY_FORM = {
-    "event-redact-preview": "event-redact",
-    "event-redact-confirm": "event-redact",
-    "question-answer-by-notification": "question",
-    "question-review-start": "question",
-    "question-review-assign": "question",
-    "conversation-review": "conversation-reviews",
-    "conversation-review-start": "conversation-reviews",
-    "conversation-review-assign": "conversation-reviews",
-    "review-count-choose": "question-settings",
-    **dict.fromkeys(
-        ("write-policy", "following-choose", "copies-confirm", "group-role-choose"), "people"
-    ),
-    "group-role-take": "people",
-    **dict.fromkeys(("member-role", "member-link", "member-remove"), "settings"),
-    "passkey-sign-in-options": "sign-in",
-    "sign-out": "sign-in",
-}
 
 
 class SessionOutageMiddleware(SessionMiddleware):
@@ -101,29 +81,12 @@ def _explain_form_address(request: HttpRequest, response: HttpResponse) -> HttpR
     is_refused = response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and request.method == "GET"
     match = request.resolver_match
     if is_refused and match is not None and "text/html" in request.headers.get("Accept", ""):
-        name, path = _find_form_page(request.path_info, match)
+        name, path = page_labels.find_form_page(request.path_info, match)
         # Rendered without the request: its context processors would tell who is signed in.
         context = {"label": page_labels.FORM_PAGE_LABELS[name], "path": path}
         response.content = render_to_string("405.html", context)
         response.headers["Content-Type"] = "text/html; charset=utf-8"
     return response
-
-
-def _find_form_page(path: str, match: ResolverMatch) -> tuple[str, str]:
-    """Return the route and the path of the page that has a form, by the form's address."""
-    if name := _PAGE_BY_FORM.get(match.url_name or ""):
-        try:
-            return name, reverse(name, kwargs=match.kwargs)
-        except NoReverseMatch:
-            return name, reverse(name)
-    while path := path.rpartition("/")[0]:
-        try:
-            page_match = resolve(path)
-        except Resolver404:
-            continue
-        if (page_match.url_name or "") in page_labels.FORM_PAGE_LABELS:
-            return page_match.url_name or "", path
-    return "home", reverse("home")
 
 
 def _is_read_only(request: HttpRequest) -> bool:

@@ -18,6 +18,7 @@ from jpweb.store.ledger.entries import Actor, NewAct, Place, record_act, record_
 from jpweb.store.ledger.listing import LedgerFilters
 from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.store.search import query_parser
+from jpweb.web.labels import ledger_labels, page_labels
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -28,8 +29,15 @@ if TYPE_CHECKING:
 
 #: Statuses of responses that show content; with 304 the browser has it.
 CONTENT_STATUSES = frozenset({200, 206, 304})
+#: Statuses of replies to forms that show their page again.
+REPLY_STATUSES = frozenset({200, 409, 422})
 #: Routes of a conversation that show none of its events.
-METADATA_ROUTES = frozenset({"conversation-edit"})
+METADATA_ROUTES = frozenset(
+    {
+        "conversation-edit", "conversation-change", "question-claim", "question-release",
+        "approval-claim", "approval-release",
+    }
+)  # fmt: skip
 #: Routes that show questions, answers, notes or reasons of several conversations.
 LISTING_ROUTES = frozenset(
     {
@@ -86,7 +94,7 @@ def note_response(
     response: HttpResponseBase,
     get_roles: Callable[[], Mapping[int, Role]],
 ) -> None:
-    """Gather the read of a conversation, or of a list, if this response shows one.
+    """Gather the read of a conversation, or of a list, if this response shows one to any method.
 
     A list is one read in each of its places.
     """
@@ -97,10 +105,9 @@ def note_response(
         (conversation is not None or route in LISTING_ROUTES)
         and person.is_authenticated
         and route not in METADATA_ROUTES | EXPORT_ROUTES
-        and request.method == "GET"
-        and response.status_code in CONTENT_STATUSES
+        and _shows_content(request, response)
     ):
-        route = str(route)
+        route = _find_page(request)
         if conversation is None:
             places = _list_places(route, request.GET, get_roles)
         else:
@@ -174,6 +181,24 @@ def get_query(request: Request) -> str:
     """Return the query string of an export, as its entry has it."""
     query: str = request.META["QUERY_STRING"]
     return query[:MAX_QUERY_CHARS]
+
+
+def _shows_content(request: HttpRequest, response: HttpResponseBase) -> bool:
+    """Tell whether a response has content, or the browser has it."""
+    if request.method == "GET":
+        return response.status_code in CONTENT_STATUSES
+    has_body = response.streaming or bool(getattr(response, "content", b""))
+    return request.method != "HEAD" and has_body and response.status_code in REPLY_STATUSES
+
+
+def _find_page(request: HttpRequest) -> str:
+    """Return the route of a request; of a form, that of its page, which the reply shows again."""
+    match = request.resolver_match
+    if match is None:
+        return ""
+    if request.method == "GET" or match.url_name in ledger_labels.PAGE_LABELS:
+        return match.url_name or ""
+    return page_labels.find_form_page(request.path_info, match)[0]
 
 
 def _list_places(

@@ -13,12 +13,10 @@ from django.core.exceptions import SuspiciousFileOperation
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.templatetags.static import static
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 SERVICE_WORKER_NAME = "service-worker.js"
 
 
-@require_safe
 @never_cache
 def redirect_to_current(request: HttpRequest, path: str) -> HttpResponse:
     """Redirect to this version's file of the same name.
@@ -32,7 +30,6 @@ def redirect_to_current(request: HttpRequest, path: str) -> HttpResponse:
     return HttpResponseRedirect(current_path)
 
 
-@require_safe
 @never_cache
 def serve_service_worker(_request: HttpRequest) -> HttpResponse:
     """Send the service worker; at the root, so that it may serve every page."""

@@ -14,7 +14,6 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
-from django.views.decorators.http import require_http_methods
 
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import resolution
@@ -28,6 +27,7 @@ from jpweb.stream.markdown import outcome_texts
 from jpweb.web import access, notice_text
 from jpweb.web.forms.answers import AnswerForm
 from jpweb.web.forms.fields import find_problem
+from jpweb.web.http import take_form
 from jpweb.web.security import rate_limits, read_recording
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ CONTENT_STATUSES = frozenset({LinkStatus.LIVE, LinkStatus.SETTLED})
 @csrf_exempt
 @access.public
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@take_form
 @sensitive_post_parameters("answer", "note")
 async def answer_by_link(request: HttpRequest, token: str) -> HttpResponse:
     """Show a question, or settle it as the person of the link."""
@@ -51,9 +51,9 @@ async def answer_by_link(request: HttpRequest, token: str) -> HttpResponse:
         link = await run_in_db_thread(answer_links.resolve_link, token)
     except InvalidLink as error:
         return await run_in_db_thread(_refuse_link, request, error)
+    if request.method != "HEAD" and link.status in CONTENT_STATUSES:
+        read_recording.note_link_read(link.person, link.inquiry.conversation)
     if request.method != "POST":
-        if request.method == "GET" and link.status in CONTENT_STATUSES:
-            read_recording.note_link_read(link.person, link.inquiry.conversation)
         return await _render_link(request, link)
     if link.status is not LinkStatus.LIVE:
         is_late = link.status is LinkStatus.SETTLED

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -19,6 +18,7 @@ from jpweb.store.inquiries import Decider
 from jpweb.stream.errors import InvalidAnswer
 from jpweb.web import access
 from jpweb.web.forms.answers import ApprovalForm
+from jpweb.web.http import require_POST
 
 if TYPE_CHECKING:
     from jpweb.runtime.inquiries.approvals import ApprovalVerdict

@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -25,6 +24,7 @@ from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms.conversation_forms import MetadataForm
 from jpweb.web.forms.fields import find_problem
 from jpweb.web.forms.filters.conversation_filters import ConversationFilterForm
+from jpweb.web.http import require_POST
 from jpweb.web.security import rate_limits
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from jpweb.runtime import exports, runs, wiring
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -34,6 +33,7 @@ from jpweb.web import (
 from jpweb.web.forms import unsent_text
 from jpweb.web.forms.conversation_forms import NewConversationForm
 from jpweb.web.forms.filters.conversation_filters import find_list_query
+from jpweb.web.http import require_POST, take_form
 from jpweb.web.security import cache_headers, file_names, read_recording
 from jpweb.web.security.download_responses import send_file
 from jpweb.web.transcript import TranscriptQuery
@@ -225,6 +225,7 @@ async def export_conversation(
     return await send_file(request, pieces, file_name, content_type, may_read, record)
 
 
+@take_form
 @access.any_workspace(Role.RESPONDER)
 async def start_conversation(request: Request) -> HttpResponse:
     """Show the form of a new conversation, or start it."""

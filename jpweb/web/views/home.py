@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST
 
 from jpweb.store import accounts
 from jpweb.store.conversation_list import dashboard, paginator
@@ -14,6 +13,7 @@ from jpweb.store.conversation_list.filters import ListFilters
 from jpweb.store.people import group_members
 from jpweb.store.reviews import queues
 from jpweb.web import access, review_pages
+from jpweb.web.http import require_POST
 from jpweb.web.security import browser_sessions, rate_limits
 
 if TYPE_CHECKING:

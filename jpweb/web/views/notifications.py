@@ -10,7 +10,6 @@ from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
-from django.views.decorators.http import require_POST
 
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.notifications import apprise_sender, push_sender, short_texts
@@ -30,6 +29,7 @@ from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms.destinations import DestinationForm
 from jpweb.web.forms.fields import RowKeyForm, find_problem
 from jpweb.web.forms.push_subscriptions import PushSubscriptionForm
+from jpweb.web.http import require_POST
 
 if TYPE_CHECKING:
     from jpweb.store.models import NotificationDestination, Workspace

@@ -11,7 +11,6 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -41,6 +40,7 @@ from jpweb.web.answer_submission import AnswerInput, SubmissionResult
 from jpweb.web.forms.answers import AnswerForm, SnoozeForm
 from jpweb.web.forms.fields import find_problem
 from jpweb.web.forms.filters.inquiry_filters import find_audit_query
+from jpweb.web.http import require_POST
 
 if TYPE_CHECKING:
     from jpweb.store.inbox.receipt_log import ReceiptLog

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST
 
 from jpweb.store.search import (
     conversation_groups,
@@ -21,6 +20,7 @@ from jpweb.web import access, converters, display_text, notice_text, transcript
 from jpweb.web.forms.fields import RowKeyForm, find_problem
 from jpweb.web.forms.filters.search_filters import SearchFilterForm
 from jpweb.web.forms.saved_searches import SavedSearchForm
+from jpweb.web.http import require_POST
 from jpweb.web.security import rate_limits, read_recording
 
 if TYPE_CHECKING:

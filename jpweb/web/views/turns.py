@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from jpweb.runtime import runs
 from jpweb.store.choices import Role
@@ -17,6 +16,7 @@ from jpweb.web import access, notice_text, transcript
 from jpweb.web.forms import unsent_text
 from jpweb.web.forms.conversation_forms import MessageForm
 from jpweb.web.forms.fields import find_problem
+from jpweb.web.http import require_POST
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST
 
 from jpweb.store.annotations import bookmarks
 from jpweb.store.choices import Role
 from jpweb.store.errors import BookmarkRefused, UnknownAnchor
 from jpweb.web import access, annotation_blocks, converters, notice_text, transcript
+from jpweb.web.http import require_POST
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -25,6 +24,7 @@ from jpweb.web import (
 )
 from jpweb.web.forms.conversation_forms import CommentForm
 from jpweb.web.forms.fields import RowKeyForm
+from jpweb.web.http import require_POST
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_POST
 
 from jpweb.store.choices import Role
 from jpweb.store.reviews import subjects
 from jpweb.web import access, annotation_blocks, review_pages
+from jpweb.web.http import require_POST
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation

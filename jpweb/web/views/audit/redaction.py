@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -21,6 +20,7 @@ from jpweb.store.redaction.plans import NotRedactable
 from jpweb.store.suspected_secrets import suggestions
 from jpweb.web import access, converters, notice_text
 from jpweb.web.forms.redactions import STRINGS_IN_CONVERSATION, WHOLE_EVENT, RedactionForm
+from jpweb.web.http import require_POST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.views.decorators.http import require_POST
 
 from jpweb.evidence import ledger_verifier
 from jpweb.store import db_text
@@ -19,6 +18,7 @@ from jpweb.store.evidence import contents, csv_rows, queue_pages
 from jpweb.store.exports import ExportChunk
 from jpweb.store.reviews import assignee_progress, queues, reservations
 from jpweb.web import access, converters, review_pages, transcript
+from jpweb.web.http import require_POST
 from jpweb.web.labels import review_labels
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file

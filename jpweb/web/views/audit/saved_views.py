@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from jpweb.store.choices import Role
 from jpweb.store.search import saved_searches
 from jpweb.web import access, notice_text
 from jpweb.web.forms.fields import RowKeyForm, find_problem
 from jpweb.web.forms.saved_searches import SavedViewForm
+from jpweb.web.http import require_POST
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request

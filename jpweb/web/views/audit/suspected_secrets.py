@@ -13,7 +13,6 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_POST
 
 from jpweb.evidence import ledger_verifier
 from jpweb.runtime.broadcast import publisher
@@ -26,6 +25,7 @@ from jpweb.store.suspected_secrets import suggestions
 from jpweb.store.suspected_secrets.suggestions import NoteRepeatsText, NotSuspected
 from jpweb.web import access, converters, notice_text, transcript
 from jpweb.web.forms.suspected_secret_forms import DismissalForm, SuspectedSecretFilterForm
+from jpweb.web.http import require_POST
 from jpweb.web.labels import suspected_secret_labels
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file

@@ -11,7 +11,6 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
 
 from jpweb.runtime import downloads
 from jpweb.runtime.broadcast import publisher
@@ -30,6 +29,7 @@ from jpweb.store.people import (
     sessions,
 )
 from jpweb.web import access, notice_text
+from jpweb.web.http import require_POST
 from jpweb.web.security import browser_sessions, read_recording, security_log, sign_in_page
 from jpweb.web.security.download_responses import send_file
 

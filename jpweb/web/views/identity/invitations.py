@@ -7,7 +7,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
-from django.views.decorators.http import require_http_methods
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -17,12 +16,13 @@ from jpweb.store.people.identities import Credential, Removal
 from jpweb.store.people.sessions import CREDENTIALS_KEY, MAKER_KEY, OWN_KEY
 from jpweb.web import access, notice_text
 from jpweb.web.forms.identity_forms import InvitationCodeForm
+from jpweb.web.http import take_form
 from jpweb.web.security import browser_sessions, rate_limits, security_log
 
 
 @access.public
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@take_form
 @sensitive_post_parameters("code")
 async def join_workspace(request: HttpRequest) -> HttpResponse:
     """Show the form for an invitation's code, then the invitation; join once that is submitted.

@@ -11,7 +11,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -22,6 +21,7 @@ from jpweb.store.people.sessions import MAKER_KEY, OWN_KEY
 from jpweb.web import access, notice_text
 from jpweb.web.forms.fields import RowKeyForm
 from jpweb.web.forms.identity_forms import PasskeyForm
+from jpweb.web.http import require_POST
 from jpweb.web.security import (
     browser_names,
     browser_sessions,

@@ -10,7 +10,6 @@ from django.http.request import split_domain_port
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
-from django.views.decorators.http import require_http_methods, require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -21,6 +20,7 @@ from jpweb.store.people import second_factors, totp
 from jpweb.store.people.sessions import OWN_KEY
 from jpweb.web import access, display_text, notice_text
 from jpweb.web.forms.identity_forms import CodeForm
+from jpweb.web.http import require_POST, take_form
 from jpweb.web.security import browser_sessions, rate_limits, security_log, sign_in_page
 from jpweb.web.views.identity import qr_codes
 
@@ -36,7 +36,7 @@ _CODE_REFUSED = "second factor refused"
 
 @access.public
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@take_form
 @sensitive_post_parameters("code")
 async def enter_code(request: HttpRequest) -> HttpResponse:
     """Show the form for the code that this session's sign-in link also asks for, or use the code.

@@ -8,7 +8,6 @@ from django.shortcuts import redirect, render
 from django.urls import Resolver404, resolve
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
-from django.views.decorators.http import require_http_methods, require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -17,6 +16,7 @@ from jpweb.store.errors import CodeRequired, InvalidLink
 from jpweb.store.people.sessions import hash_key
 from jpweb.web import access, notice_text
 from jpweb.web.forms.identity_forms import CodeForm
+from jpweb.web.http import require_POST, take_form
 from jpweb.web.security import (
     browser_sessions,
     cache_headers,
@@ -27,7 +27,7 @@ from jpweb.web.security import (
 
 @access.public
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@take_form
 @sensitive_post_parameters("code")
 async def sign_in(request: HttpRequest) -> HttpResponse:
     """Show the form for a link's code, or use the link.
@@ -81,7 +81,6 @@ def _end_session(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
     return response, [hash_key(key)] if key else []
 
 
-@access.public
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django passes it
     """Return the 404 page, in the same words for missing and for inaccessible rows.
 
@@ -106,6 +105,5 @@ def _is_page(path: str) -> bool:
     return not match.kwargs or rule != "public"
 
 
-@access.public
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  as above
     return render(request, "auth/forbidden.html", status=403)

@@ -14,7 +14,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_GET, require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -23,6 +22,7 @@ from jpweb.store.people import identities, single_sign_on
 from jpweb.store.people.identities import Credential
 from jpweb.store.people.sessions import MAKER_KEY, OWN_KEY
 from jpweb.web import access, notice_text
+from jpweb.web.http import require_GET, require_POST
 from jpweb.web.security import browser_sessions, rate_limits, security_log, sign_in_page
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from jpweb.runtime import configuration, conversation_config
 from jpweb.runtime.conversation_config import ConfigStep
@@ -21,6 +20,7 @@ from jpweb.store.workspace_config.trust import TrustState
 from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms import trust_form
 from jpweb.web.forms.trust_form import TrustForm
+from jpweb.web.http import require_POST
 from jpweb.web.security import security_log
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from jpweb.store.errors import StoreError
 from jpweb.store.workspace_config import addition
 from jpweb.web import access, notice_text
 from jpweb.web.forms.settings_forms import AdditionForm
+from jpweb.web.http import require_POST
 from jpweb.web.security import security_log
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST
 
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError
@@ -15,6 +14,7 @@ from jpweb.store.jp_files import pass_progress
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.workspace_config import following
 from jpweb.web import access, notice_text
+from jpweb.web.http import require_POST
 
 if TYPE_CHECKING:
     from jpweb.store.models import Workspace

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -19,6 +18,7 @@ from jpweb.store.people import group_members, groups
 from jpweb.web import access, notice_text
 from jpweb.web.forms.fields import RowKeyForm
 from jpweb.web.forms.memberships import GroupForm, OptionalRoleForm
+from jpweb.web.http import require_POST
 from jpweb.web.security import security_log
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -30,6 +29,7 @@ from jpweb.web import access, display_text, notice_text
 from jpweb.web.forms.fields import RowKeyForm, find_problem
 from jpweb.web.forms.memberships import InvitationForm, RoleForm
 from jpweb.web.forms.settings_forms import WritePolicyForm
+from jpweb.web.http import require_POST
 from jpweb.web.security import browser_sessions, security_log
 
 if TYPE_CHECKING:

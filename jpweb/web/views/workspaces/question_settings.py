@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST
 
 from jpweb.store.choices import Role
 from jpweb.store.ledger.entries import Actor
@@ -16,6 +15,7 @@ from jpweb.store.reviews import policies
 from jpweb.web import access, display_text, notice_text
 from jpweb.web.forms.inquiry_expiry import InquiryExpiryForm
 from jpweb.web.forms.verdicts import ReviewCountForm
+from jpweb.web.http import require_POST
 from jpweb.web.labels import review_labels
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST
 
 from jpweb.store import accounts, audit
 from jpweb.store.choices import Density, Role, Theme
@@ -17,6 +16,7 @@ from jpweb.store.workspace_config import demo_membership
 from jpweb.web import access, notice_text
 from jpweb.web.forms.fields import find_problem
 from jpweb.web.forms.settings_forms import AppearanceForm
+from jpweb.web.http import require_POST
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request

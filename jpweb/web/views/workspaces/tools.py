@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from jpweb.runtime import configuration
 from jpweb.runtime.configuration import ToolOffer, WorkspaceConfig, escape_invisible
@@ -23,6 +22,7 @@ from jpweb.web import access, display_text, notice_text
 from jpweb.web.forms import trust_form
 from jpweb.web.forms.settings_forms import OverridesForm
 from jpweb.web.forms.trust_form import TrustForm
+from jpweb.web.http import require_POST
 from jpweb.web.security import security_log
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import silo_bindings
 from jpweb.web import access, notice_text
+from jpweb.web.http import require_POST
 from jpweb.web.security import security_log
 
 if TYPE_CHECKING:
