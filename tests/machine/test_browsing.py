@@ -56,13 +56,15 @@ def test_a_context_that_is_used_again_is_empty(context_pool: ContextPool, live: 
     pages = Pages(context_pool)
     page = pages(f"{url}/sign-in")
     used_context = page.context
-    page.evaluate("localStorage.setItem('folds', 'open')")
+    page.evaluate("localStorage.setItem('folds', 'open'); sessionStorage.setItem('at', '7')")
     used_context.set_offline(True)
     used_context.grant_permissions(["notifications"])
     pages.close()
     page = pages(f"{url}/sign-in")
     assert page.context is used_context
-    assert (page.context.pages, page.evaluate("localStorage.length")) == ([page], 0)
+    stored_values = "[localStorage.length, sessionStorage.at ?? null, history.length]"
+    assert page.evaluate(stored_values) == [0, None, 2]
+    assert sum(each.url.startswith(url) for each in page.context.pages) == 1
     # Full Chromium would ask, the headless shell refuses.
     assert page.evaluate("Notification.permission") in {"default", "denied"}
     names = {str(cookie.get("name")) for cookie in page.context.cookies()}
