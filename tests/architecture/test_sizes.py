@@ -3,7 +3,13 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-from tests.architecture.tree import list_modules, list_templates, read_text, walk_nodes
+from tests.architecture.tree import (
+    list_functions,
+    list_modules,
+    list_templates,
+    read_text,
+    walk_nodes,
+)
 
 FUNCTION_LINES = 50
 FILE_LINES = 400
@@ -21,23 +27,20 @@ VAGUE_ALIASES = {"rows", "library", "item_html"}
 
 def test_functions_are_short():
     long = [
-        f"{path}:{node.lineno} {node.name} has {lines} lines"
+        f"{path}:{function.line} {function.name} has {function.line_count} lines"
         for path in list_modules("jpweb", "tests")
-        for node in walk_nodes(path)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (lines := (node.end_lineno or 0) - node.lineno + 1) > FUNCTION_LINES
+        for function in list_functions(path)
+        if function.line_count > FUNCTION_LINES
     ]
     assert long == []
 
 
 def test_names_of_tests_are_short():
     long = [
-        f"{path}:{node.lineno} {node.name} has {len(node.name)} characters"
+        f"{path}:{function.line} {function.name} has {len(function.name)} characters"
         for path in list_modules("tests")
-        for node in walk_nodes(path)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.name.startswith("test_")
-        and len(node.name) > TEST_NAME_CHARACTERS
+        for function in list_functions(path)
+        if function.name.startswith("test_") and len(function.name) > TEST_NAME_CHARACTERS
     ]
     assert long == []
 

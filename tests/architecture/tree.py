@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -42,3 +43,21 @@ def read_text(path: Path) -> str:
 
 def walk_nodes(path: Path) -> Iterator[ast.AST]:
     return ast.walk(ast.parse(read_text(path)))
+
+
+class Function(NamedTuple):
+    """A function or method, with its first line and their count."""
+
+    name: str
+    line: int
+    line_count: int
+
+
+@cache
+def list_functions(path: Path) -> list[Function]:
+    """Return a module's functions; parsing all modules takes 2 s."""
+    return [
+        Function(node.name, node.lineno, (node.end_lineno or 0) - node.lineno + 1)
+        for node in walk_nodes(path)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
