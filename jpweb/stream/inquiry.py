@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
-from jpweb.stream.answer_type import AnswerType, read_answer_type
+from jpweb.stream.answer_type import AnswerType, Select, read_answer_type
 from jpweb.stream.errors import MalformedElement
 from jpweb.stream.event_kind import (
     EventKindBase,
@@ -57,6 +57,11 @@ class UnknownReason:
     """A reason of another version, kept verbatim; readers show it and never branch on it."""
 
     tag: str
+
+
+#: Options of a question that is asked here, and characters of all of them: its card offers each.
+#: Streams of JP may have more.
+MAX_OPTIONS, MAX_OPTION_CHARS = 500, 50_000
 
 
 class SourceTag(StrEnum):
@@ -229,7 +234,18 @@ class InquiryResponse(EventKindBase):
 
 
 def check_answer_type(answer_type: AnswerType) -> None:
-    """Raise MalformedElement for options that no recorded question can hold."""
+    """Raise MalformedElement for options that no card can offer or no record can hold."""
+    options = answer_type.options if isinstance(answer_type, Select) else ()
+    if len(options) > MAX_OPTIONS:
+        raise MalformedElement(
+            f"a question can have up to {MAX_OPTIONS} options; this one has {len(options):,}"
+        )
+    char_count = sum(len(option.label) + len(option.description or "") for option in options)
+    if char_count > MAX_OPTION_CHARS:
+        raise MalformedElement(
+            f"the options of a question can have up to {MAX_OPTION_CHARS:,} characters together; "
+            f"these have {char_count:,}"
+        )
     check_storable({"question": {"answer_type": answer_type.to_fields()}})
 
 

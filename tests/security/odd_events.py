@@ -11,7 +11,7 @@ from time import perf_counter, sleep
 
 from jpweb.runtime.exports import FORMATS
 from jpweb.store.evidence.csv_rows import RISKY_CONTROLS, RISKY_SIGNS
-from jpweb.stream.answer_type import Text
+from jpweb.stream.answer_type import Option, Select, Text
 from jpweb.stream.events import ChatRequest, ChatResponse, ConfigDelta, TurnStart
 from jpweb.stream.inquiry import Answered, InquiryResponse, InquirySource
 from tests.builders import AT, make_call, make_inquiry, make_result, raw, stream
@@ -33,6 +33,9 @@ HALF_PAIR = "half \ud800 of a pair"
 #: A Cyrillic letter that looks like a Latin one, and a text that is shown from right to left.
 LOOKALIKE, TURNED = "\u0410da", "\u202eelif_daer"
 MARKUP = "<script>alert(1)</script>"
+#: A text of which pages show the beginning, and options of which they show the first.
+LONG, MANY_OPTIONS = "x" * 50_000, tuple(Option(f"{TURNED} {n}", TURNED) for n in range(2_000))
+MAX_PAGE_CHARS = 300_000
 #: Attributes that scripts read, and values of filters, which no person sees.
 _VALUES = re.compile(r' (?:data-[\w-]+|value)="[^"]*"')
 _HOSTILE = re.compile(f".{{0,60}}(?:\u202e|{re.escape(MARKUP)})")
@@ -57,8 +60,15 @@ def write_odd_conversations(root: Path) -> Path:
         raw({"timestamp": AT, "type": "tool_call_request", "id": 7, "name": [LOOKALIKE]}),
         raw([HALF_PAIR, None, 1e308]),
         ChatResponse("message", f"{MARKUP} {TURNED}"),
+        make_call("c2", f"{TURNED}{LONG}", path=LONG),
+        make_inquiry("c2.q.1", f"{FORMULA} {LONG}", type=Select(MANY_OPTIONS)),
+        InquiryResponse("c2.q.1", Answered(LONG)),
+        make_result("c2", LONG),
+        ChatRequest("Plan", author=f"{TURNED}{LONG}", schema={LONG: TURNED}),
+        raw({"timestamp": AT, "type": f"{TURNED}{LONG}"}),
     )
-    return write_folder(root, ODD, elements, title=FORMULA) / "events.json"
+    labels = {TURNED: MARKUP, MARKUP: LONG} | {f"bed {number}": TURNED for number in range(1_000)}
+    return write_folder(root, ODD, elements, title=FORMULA, labels=labels) / "events.json"
 
 
 def _write_leaking_conversation(root: Path) -> None:
@@ -93,6 +103,7 @@ def open_odd_conversation(server: Server, owner: Visitor, events_file: Path) -> 
     for path in (*(f"{page}{name}" for name in (*_PAGES, *event_pages)), *_LISTS):
         reply = _open(owner, path)
         assert reply.status == 200, path
+        assert len(reply.text) < MAX_PAGE_CHARS, (path, len(reply.text))
         assert _find_hostile(reply.text) == [], (path, _find_hostile(reply.text))
     for name in event_pages:
         reply = _open(owner, f"{page}{name}.json")

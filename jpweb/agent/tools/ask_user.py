@@ -9,7 +9,13 @@ from typing import Any
 from jpweb.agent.config import AllowToggle, Enable, QuestionConfig
 from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success, ToolOutcome
 from jpweb.stream.answer_type import AnswerType, Boolean, Option, Select, Text
-from jpweb.stream.inquiry import AnswerReusePolicy, InquirySource, SourceTag
+from jpweb.stream.errors import MalformedElement
+from jpweb.stream.inquiry import (
+    AnswerReusePolicy,
+    InquirySource,
+    SourceTag,
+    check_answer_type,
+)
 
 _QUESTION_ID = "answer"
 _ANSWER_TYPES = (Boolean.TAG, Select.TAG, Text.TAG)
@@ -145,6 +151,10 @@ def _find_options_problem(arguments: Mapping[str, Any]) -> str | None:
         return "Each of the “options” must be a non-empty string."
     if len(set(options)) < len(options):
         return "The “options” must differ from each other. Remove the duplicates."
+    try:
+        check_answer_type(_make_answer_type(arguments))
+    except MalformedElement as error:
+        return f"The “options” can't be asked for: {error}."
     return None
 
 

@@ -16,6 +16,7 @@ from jpweb.runtime.inquiries.resolution import RowWaiters
 from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store import approvals, db_text
 from jpweb.store.choices import ApprovalKind, ApprovalState, RunState
+from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import AlreadyDecided
 from jpweb.stream.errors import InvalidAnswer, MalformedElement
 from jpweb.stream.event_kind import check_storable
@@ -160,9 +161,8 @@ def _parse_edit(row: Approval, text: str) -> Any:
 def _build_run_decision(row: Approval, verdict: ApprovalVerdict) -> dict[str, Any]:
     decision: dict[str, Any] = {"allow": verdict.allow, "remember": verdict.remember}
     if not verdict.allow:
-        return decision | {
-            "reason": _normalize_newlines(verdict.reason).replace("\x00", "").strip()
-        }
+        reason = _normalize_newlines(verdict.reason).replace("\x00", "")
+        return decision | {"reason": from_stream.clean_note(reason)}
     arguments = parse_edited_arguments(row, verdict.text)
     if arguments is None:
         return decision

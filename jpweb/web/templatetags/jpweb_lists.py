@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 from django import forms, template
 from django.template import Context
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
+from jpweb.runtime.rendering.invisible_characters import reveal_invisible
 from jpweb.store import inquiries
 from jpweb.store.database import clock
 from jpweb.store.jp_files import metadata_file
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from jpweb.web.views.audit.inquiry_rows import InquiryRow
 
 register = template.Library()
+#: Labels of a conversation on a page, and characters of one: as many as people may set, and add.
+MAX_SHOWN_LABELS = metadata_file.MAX_LABELS
+MAX_LABEL_CHARS = metadata_file.MAX_LABEL_NAME_CHARS + 1 + metadata_file.MAX_LABEL_VALUE_CHARS
 
 
 @register.filter
@@ -44,6 +50,39 @@ def metadata_key(conversation: Conversation) -> str:
 def files_state_label(state: FilesState) -> str:
     """Return whether the files of a workspace are mirrored, in words."""
     return display_text.FILES_STATE_LABELS[state]
+
+
+class ShownLabel(NamedTuple):
+    """A label as a page shows it; ``query`` filters the list by it, "" for a longer one."""
+
+    name: str
+    text: str
+    query: str
+
+
+class ShownLabels(NamedTuple):
+    """The first labels of a conversation, and how many more it has."""
+
+    labels: list[ShownLabel]
+    more_count: int
+
+
+@register.filter
+def shown_labels(conversation: Conversation) -> ShownLabels:
+    """Return the first labels of a conversation, cut and revealed: a file may hold 100,000."""
+    labels = conversation.labels
+    shown_items = islice(labels.items(), MAX_SHOWN_LABELS)
+    return ShownLabels(
+        [_describe_label(name, value) for name, value in shown_items],
+        max(len(labels) - MAX_SHOWN_LABELS, 0),
+    )
+
+
+def _describe_label(name: str, value: str) -> ShownLabel:
+    text = f"{name}={value}" if value else name
+    is_short = len(text) <= MAX_LABEL_CHARS
+    shown_text = text if is_short else f"{text[:MAX_LABEL_CHARS]}…"
+    return ShownLabel(name, reveal_invisible(shown_text), quote(text, safe="") if is_short else "")
 
 
 @register.simple_tag

@@ -34,6 +34,8 @@ register = template.Library()
 #: Options of a select that are listed, and characters of all of them, beside the first; the others
 #: are counted beside a link.
 MAX_LISTED_OPTIONS, MAX_LISTED_OPTION_CHARS = 100, 12_000
+#: Characters of a default that a card's field is filled with.
+MAX_FILLED_DEFAULT_CHARS = 12_000
 #: Options of a select whose card has a button for each, and characters of the longest.
 MAX_ANSWER_BUTTONS, MAX_ANSWER_BUTTON_CHARS = 5, 40
 
@@ -43,10 +45,13 @@ def answer_fields(row: Row, typed_text: str = "", remember: bool = False) -> Saf
     """Render the form fields of a question's answer type."""
     question = row.question
     options = question["answer_type"].get("options") or []
+    default = _format_value(question.get("default"))
+    has_long_default = len(default) > MAX_FILLED_DEFAULT_CHARS
     context = {
         "row": row,
         "question": question,
-        "default": _format_value(question.get("default")),
+        "default": "" if has_long_default else default,
+        "has_long_default": has_long_default,
         "typed_text": typed_text,
         "may_be_remembered": inquiries.can_remember(row),
         "remember": remember,

@@ -86,6 +86,7 @@ async def test_arguments_become_a_question_for_a_person(arguments, question):
         ({**SELECT, "options": ["a", " "]}, "non-empty string"),
         ({**SELECT, "options": ["a", 1]}, "non-empty string"),
         ({**SELECT, "options": ["a", "b", "a"]}, "Remove the duplicates"),
+        ({**SELECT, "options": [*map(str, range(501))]}, "this one has 501"),
         ({**TEXT, "options": ["a"]}, "change “answer_type” from “text”"),
         ({**YES_NO, "options": []}, "change “answer_type” from “boolean”"),
         ({**YES_NO, "default": "true"}, "true or false for “boolean”, without quotes"),

@@ -87,6 +87,7 @@ def as_sent(text: str) -> str:
         (ApprovalVerdict(True, text=" {}\r\n"), Permitted({})),
         (REFUSE, Skipped()),
         (ApprovalVerdict(False, reason=" Not\r\nthis \0one "), Skipped("Not\nthis one")),
+        (ApprovalVerdict(False, reason="x" * 3_000), Skipped("x" * 2_000)),
         (ApprovalVerdict(False, remember=True), Skipped(remember=True)),
     ],
 )

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 
-from jpweb.store.models import Conversation, Inquiry
-from jpweb.stream.answer_type import Option, Select
+from jpweb.store import approvals
+from jpweb.store.models import Approval, Conversation, Inquiry, JournalEntry
+from jpweb.stream.answer_type import Option, Select, Text
 from jpweb.stream.events import ChatRequest, TurnStart
+from jpweb.stream.inquiry import Answered
 from jpweb.web.templatetags import jpweb_questions
 from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result, raw
 from tests.store import making
@@ -81,12 +84,20 @@ def make_conversation(world: World, name: str, sample: Any) -> Conversation:
     return making.mirrored_conversation(world.workspace, TurnStart(), *kinds)
 
 
-def check_page(client: Client, address: str, *details: Any) -> None:
+def read_response_anchor(row: Inquiry) -> str:
+    entries = JournalEntry.objects.filter(conversation_id=row.conversation_id)
+    row.refresh_from_db()
+    return entries.get(position=row.response_position or 0).anchor
+
+
+def check_page(
+    client: Client, address: str, *details: Any, max_chars: int = MAX_PAGE_CHARS
+) -> None:
     response = client.get(address)
     page = response.content.decode()
     char_count, is_revealed = len(page), "\u202e" not in _VALUE.sub("", page)
     assert response.status_code == 200
-    assert (char_count < MAX_PAGE_CHARS, is_revealed) == (True, True), (
+    assert (char_count < max_chars, is_revealed) == (True, True), (
         address,
         char_count,
         *details,
@@ -135,3 +146,35 @@ def test_an_expected_format_is_cut_with_a_link_to_all(world: World):
         "Truncated (total: "
         in parse_page(world.client("owner").get(f"/conversations/{conversation.pk}")).text
     )
+
+
+def test_pages_with_thirty_long_answers_and_reasons_stay_small(world: World):
+    person = world.people["owner"]
+    decider = making.decider(person)
+    refusal = {"allow": False, "remember": False, "reason": LONG_TEXT}  # as earlier versions kept
+    rows = [making.question(world.run, Text()) for _ in range(30)]
+    for row in rows:
+        making.settle(row, Answered(LONG_TEXT), decider, note=LONG_TEXT)
+        approvals.decide_approval(making.prompt(world.run).pk, refusal, decider)
+    conversation_page = f"/conversations/{world.conversation.pk}"
+    for address in (*LISTS, conversation_page, f"/questions/{rows[0].pk}", "/audit/ledger"):
+        check_page(world.client("owner"), address, max_chars=1_000_000)
+    link = parse_page(world.client("owner").get(conversation_page)).find_all(
+        href=f"{conversation_page}/events/{read_response_anchor(rows[0])}"
+    )
+    assert [tag.text for tag in link] == ["Show all"]
+
+
+@pytest.mark.parametrize("has_answer", [True, False], ids=["answer", "reason"])
+def test_settled_card_shows_the_beginning_of_a_long_text(world: World, has_answer: bool):
+    decider = making.decider(world.people["owner"])
+    row: Inquiry | Approval
+    if has_answer:
+        row = making.settle(making.question(world.run, Text()), Answered(LONG_TEXT), decider)
+    else:
+        refusal = {"allow": False, "remember": False, "reason": LONG_TEXT}
+        row = approvals.decide_approval(making.prompt(world.run).pk, refusal, decider)
+    template = "questions/_settled.html" if has_answer else "approvals/_settled.html"
+    html = render_to_string(template, {"row": row, "oob": True})
+    assert len(html) < 4_000
+    assert "⟨U+202E⟩elif_daer" in html

@@ -1,7 +1,8 @@
-"""What a table's paper says of its filters."""
+"""What a table's paper says of its filters, and the labels of conversations."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import urlencode
 
@@ -52,3 +53,29 @@ def test_print_note_leaves_out_what_does_not_filter(world: World):
     assert note.startswith("Filters: with calls that ran without asking; any date.")
     assert read_note(world, "/audit/secrets").startswith("Filters: state: Open. As of ")
     assert read_note(world, "/audit/reviews/cancelled").startswith("As of ")
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/conversations", "/conversations/{}", "/conversations/{}/facts"]
+)
+def test_labels_are_cut_and_revealed_and_the_rest_is_counted(world: World, path: str):
+    labels = {f"bed{number}": "" for number in range(20_000)}
+    world.conversation.labels = {"\u202edab": "x" * 400_000} | labels
+    world.conversation.save()
+    response = world.client("owner").get(path.format(world.conversation.pk))
+    text = parse_page(response).text
+    assert len(response.content) < 100_000
+    assert "\u202e" not in re.sub(r' value="[^"]*"', "", response.content.decode())
+    assert "bed48" in text
+    assert "bed49" not in text
+    assert "and 19,951 more" in text
+
+
+def test_a_label_that_is_too_long_filters_nothing(world: World):
+    world.conversation.labels = {"bed": "north & south", "path": "x" * 400}
+    world.conversation.save()
+    page = parse_page(world.client("owner").get(f"/conversations/{world.conversation.pk}"))
+    links = [tag for tag in page.find_all(**{"class": "tag"}) if "label=" in tag.get("href", "")]
+    assert [(link["href"], link.text) for link in links] == [
+        ("/conversations?label=bed%3Dnorth%20%26%20south", "bed=north & south")
+    ]

@@ -7,7 +7,11 @@ import pytest
 from django.utils import timezone as clock
 
 from jpweb.store.inbox.previous_answers import PreviousAnswer
+from jpweb.stream.answer_type import Text
 from jpweb.web.templatetags import jpweb_questions
+from tests.store import making
+from tests.web.reading import parse_page
+from tests.web.world import World
 
 AT = datetime(2026, 11, 20, 9, 5, 7, 120, UTC)
 
@@ -52,3 +56,14 @@ def test_previous_answer_age_is_not_cached(monkeypatch: pytest.MonkeyPatch):
     assert "just now" in jpweb_questions.render_previous_answer(answer)
     monkeypatch.setattr("jpweb.web.display_text.format_age", lambda _: "2 hours ago")
     assert "2 hours ago" in jpweb_questions.render_previous_answer(answer)
+
+
+def test_a_default_too_long_for_the_field_is_behind_a_link(world: World):
+    row = making.question(world.run, Text())
+    row.question["default"] = "x" * 12_001
+    page = parse_page(jpweb_questions.answer_fields(row))
+    assert page.find_one(name="answer").text.strip() == ""
+    (link,) = page.find_all(href=f"/conversations/{row.conversation_id}/events/{row.anchor}")
+    assert link.text == "Show it"
+    row.question["default"] = "x" * 12_000
+    assert parse_page(jpweb_questions.answer_fields(row)).find_one(name="answer").text.strip()

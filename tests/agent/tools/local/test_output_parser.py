@@ -150,6 +150,8 @@ def test_a_bad_id_is_for_the_executor_to_refuse(question_id):
         ({"answer_type": "Number"}, "unknown answer type"),
         ({"answer_type": {"Number": None}}, "unknown answer type"),
         ({"answer_type": {"type": "select", "options": []}}, "at least one option"),
+        ({"answer_type": {"type": "select", "options": [*range(501)]}}, "up to 500 options"),
+        ({"answer_type": {"type": "select", "options": ["x" * 50_001]}}, "up to 50,000 characters"),
         ({"answer_type": "Select"}, "“options” must be a list"),
         ({"exclusive": "yes"}, "“exclusive”"),
         ({"persistence": "ever"}, "“persistence”"),
