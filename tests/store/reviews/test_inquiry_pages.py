@@ -245,3 +245,12 @@ def test_account_of_a_name_is_looked_for_among_the_rows_of_the_name(auditor: Per
 def test_attempt_is_the_last_part_of_an_id_of_three():
     ids = ("call_1.bees.2", "a.b.c.12", "free", "free.2", "call.bees.x", "call.bees.99999", "")
     assert [inquiry_pages.parse_attempt(text) for text in ids] == ["2", "12", *[""] * 5]
+
+
+def test_a_page_reads_no_more_of_a_question_than_the_text_begins(auditor: Person):
+    options = [{"value": number} for number in range(10_000)]
+    text = "Go on?\n" + "x" * 5_000
+    Inquiry.objects.update(question={"text": text, "answer_type": {"options": options}})
+    rows: list[Any] = list_all(auditor, Order())
+    assert {row.question_text for row in rows} == {text[:1_000]}
+    assert not [row for row in rows if "question" in vars(row)]
