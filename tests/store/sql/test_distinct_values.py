@@ -10,13 +10,16 @@ from tests.store.reviews import audited_rows
 pytestmark = pytest.mark.django_db
 
 
-def test_values_of_the_workspaces_are_listed_once_and_sorted():
+def test_values_of_each_column_are_listed_once_and_sorted():
     conversations = [making.conversation(making.workspace(name)) for name in ("A", "B", "C")]
     for conversation, tool in zip(
         [0, 0, 0, 1, 1, 2], ["b", "a", "b", "Ä", "", "hidden"], strict=True
     ):
         audited_rows.save_inquiry(conversations[conversation], asker=tool)
     workspace_ids = [conversation.workspace_id for conversation in conversations]
-    assert list_distinct(Inquiry.TABLE, "asker", workspace_ids[:2], 9) == ["a", "b", "Ä"]
-    assert list_distinct(Inquiry.TABLE, "asker", [], 9) == []
-    assert len(list_distinct(Inquiry.TABLE, "asker", workspace_ids, 2)) == 2
+    columns = ("asker", "anchor", "reason")
+    tools, anchors, reasons = list_distinct(Inquiry.TABLE, columns, workspace_ids[:2], 9)
+    assert (tools, len(anchors), reasons) == (["a", "b", "Ä"], 5, [])
+    assert list_distinct(Inquiry.TABLE, columns, [], 9) == [[], [], []]
+    values = list_distinct(Inquiry.TABLE, columns, workspace_ids, 2)
+    assert [len(column_values) for column_values in values] == [2, 2, 0]
