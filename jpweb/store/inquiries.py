@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models.fields.json import KeyTextTransform
 
 from jpweb.store import db_text
 from jpweb.store.choices import UNFINISHED_STATES, Role
@@ -182,6 +183,20 @@ def list_open_in(
     return rows.select_related("conversation__workspace", "run", "decider").order_by(
         "asked_at", "id"
     )
+
+
+def defer_questions(rows: QuerySet[Inquiry]) -> QuerySet[Inquiry]:
+    """Let rows read their questions on access, and have the text of each as ``question_text``.
+
+    A stream's question may have any number of options: 50 of 40,000 took 909 MB for one page.
+    """
+    return rows.defer("question").annotate(question_text=KeyTextTransform("text", "question"))
+
+
+def get_question_text(row: Inquiry) -> str:
+    """Return the text of the question of a row of ``defer_questions``."""
+    question_text: str = row.question_text  # type: ignore[attr-defined]  # an annotation
+    return question_text
 
 
 def count_by_state(conversation_ids: Iterable[int]) -> dict[int, dict[str, int]]:

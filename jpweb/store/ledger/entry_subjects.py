@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from django.db.models import Q
 
+from jpweb.store.inquiries import defer_questions
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, LedgerEntry
 
 #: An event: the key of its conversation, and its anchor.
@@ -29,7 +30,7 @@ def load_subjects(entries: Collection[LedgerEntry]) -> EntrySubjects:
     inquiry_ids = {int(key) for kind, _, key in subjects if kind == "inquiry" and key.isdecimal()}
     anchors = {anchor for kind, _, anchor in subjects if kind == "event"}
     in_place = Q(conversation_id__in=conversation_ids, anchor__in=anchors)
-    questions = list(Inquiry.objects.filter(Q(pk__in=inquiry_ids) | in_place))
+    questions = list(defer_questions(Inquiry.objects.filter(Q(pk__in=inquiry_ids) | in_place)))
     events = JournalEntry.objects.filter(in_place)
     return EntrySubjects(
         Conversation.objects.in_bulk(conversation_ids),

@@ -30,6 +30,7 @@ from jpweb.store.decision_filters.decision_places import (
     DecisionCursor,
     filter_place,
 )
+from jpweb.store.inquiries import defer_questions
 from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.ledger import newest_entries
 from jpweb.store.models import (
@@ -125,6 +126,8 @@ def list_page(
     decisions: list[Decision] = []
     for rank, (column, rows) in enumerate(_list_sources(person_id, filters)):
         matches = filter_place(rows, rank, filters, after, horizon)
+        if rank == INQUIRY_RANK:
+            matches = defer_questions(matches)
         if rank == ENTRY_RANK:
             acts = _list_acts(filters)
             page_rows = newest_entries.list_newest(matches, acts, PAGE_DECISIONS + 1)

@@ -19,7 +19,7 @@ from django.db.models.functions import Coalesce
 from jpweb.store import audit
 from jpweb.store.choices import ReviewState, Role
 from jpweb.store.database import clock
-from jpweb.store.inquiries import OPEN_STATE
+from jpweb.store.inquiries import OPEN_STATE, defer_questions
 from jpweb.store.models import Conversation, Inquiry, Membership, Review, ReviewTask
 from jpweb.store.reviews import reservations, subjects
 from jpweb.store.reviews.inquiry_pages import OVERRIDING_DECIDERS
@@ -387,7 +387,7 @@ def find_start(queue: Queue, person_id: int, after_key: str) -> int:
 def load_page(items: list[QueueItem]) -> list[QueueRow]:
     """Return the items of a page with their rows; two queries."""
     keys = [item.inquiry_id for item in items if item.inquiry_id]
-    rows = Inquiry.objects.filter(pk__in=keys).select_related("decider")
+    rows = defer_questions(Inquiry.objects.filter(pk__in=keys)).select_related("decider")
     inquiries = {row.pk: row for row in rows}
     conversations = Conversation.objects.select_related("workspace").in_bulk(
         {item.conversation_id for item in items}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jpweb.store import inquiries
+from jpweb.store.inquiries import get_question_text
 from jpweb.store.reviews.decisions import POLICY_KINDS
 from jpweb.stream.answer_type import format_answer
 from jpweb.stream.markdown import outcome_texts
@@ -43,7 +44,7 @@ def _describe_inquiry(inquiry: Inquiry) -> dict[str, Any]:
         outcome_texts.describe_reason(inquiry.reason, inquiry.channel) if inquiry.reason else ""
     )
     return _describe_conversation(inquiry) | {
-        "subject": inquiry.question["text"],
+        "subject": get_question_text(inquiry),
         "decision": f"{label} ({reason})" if reason else label,
         "answer": "" if inquiry.answer is None else format_answer(inquiry.answer),
         "comment": inquiry.note,

@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.template.loader import render_to_string
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import approvals
 from jpweb.store.models import Approval, Conversation, Inquiry, JournalEntry
 from jpweb.stream.answer_type import Option, Select, Text
 from jpweb.stream.events import ChatRequest, TurnStart
-from jpweb.stream.inquiry import Answered
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 from jpweb.web.templatetags import jpweb_questions
 from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result, raw
 from tests.store import making
@@ -42,6 +44,8 @@ LONG_TEXT = TURNED + "x" * 400_000
 MAX_PAGE_CHARS = 300_000
 TIMELINE = "/audit/decisions?view=timeline"
 LISTS = ("/", "/conversations", "/questions", "/audit", "/audit/decisions", TIMELINE)
+#: The column among those that a query returns.
+WHOLE_QUESTION = f', "{Inquiry.TABLE}"."question",'
 #: Values of filters, which no person sees.
 _VALUE = re.compile(r' value="[^"]*"')
 
@@ -178,3 +182,15 @@ def test_settled_card_shows_the_beginning_of_a_long_text(world: World, has_answe
     html = render_to_string(template, {"row": row, "oob": True})
     assert len(html) < 4_000
     assert "⟨U+202E⟩elif_daer" in html
+
+
+def test_reviewers_lists_read_the_texts_of_questions_alone(world: World):
+    making.settle(making.question(world.run), Cancelled(CancellationReason.USER))
+    client = world.client("owner")
+    lists = ("", "/decisions", "/decisions.csv", "/decisions?view=timeline", "/reviews/cancelled")
+    for address in lists:
+        with CaptureQueriesContext(connection) as captured:
+            response = client.get(f"/audit{address}")
+            body = response.getvalue() if response.streaming else response.content
+        assert b"Go on?" in body, address
+        assert [sql for each in captured if WHOLE_QUESTION in (sql := each["sql"])] == [], address

@@ -15,6 +15,7 @@ from jpweb.store.choices import Act, DecisionKind, Role, SavedPage
 from jpweb.store.database import clock
 from jpweb.store.database.scan_limits import limit_scans
 from jpweb.store.decision_filters.decision_places import DecisionCursor
+from jpweb.store.inquiries import get_question_text
 from jpweb.store.ledger import entry_subjects
 from jpweb.store.ledger.entry_subjects import EntrySubjects
 from jpweb.store.reviews import decisions, recorded_reviews
@@ -169,7 +170,7 @@ def _describe_subject(entry: LedgerEntry, subjects: EntrySubjects) -> str:
         return ""
     question = entry_subjects.get_question(entry, subjects)
     if question is not None:
-        return str(question.question["text"])
+        return get_question_text(question)
     if entry.subject.startswith("conversation:"):
         return audit_labels.CONVERSATION_SUBJECT
     kind = entry_subjects.get_event_kind(entry, subjects)

@@ -16,6 +16,7 @@ from jpweb.store import db_text
 from jpweb.store.choices import Role
 from jpweb.store.evidence import contents, csv_rows, queue_pages
 from jpweb.store.exports import ExportChunk
+from jpweb.store.inquiries import get_question_text
 from jpweb.store.reviews import assignee_progress, queues, reservations
 from jpweb.web import access, converters, review_pages, transcript
 from jpweb.web.http import require_POST
@@ -192,7 +193,7 @@ def _make_rows(
 def _describe_question(inquiry: Inquiry) -> dict[str, object]:
     return {
         "asked_at": inquiry.asked_at.isoformat(),
-        "question": inquiry.question["text"],
+        "question": get_question_text(inquiry),
         "outcome": inquiry.state,
         "reason": inquiry.reason,
         "decided_by": inquiry.decided_by,
