@@ -141,7 +141,7 @@ def test_a_long_text_is_cut_says_its_size_and_leads_to_the_whole(world: World):
     row = making.prompt(world.run, DELIVER, content="x" * 50_000)
     page = questions(world)
     assert len(inside(page, row, "pre")[0].text) < 13_000
-    assert "total: 50000 characters" in card(page, row).text
+    assert "total: 50,000 characters" in card(page, row).text
     (link,) = inside(page, row, "a", href=f"/prompts/{row.pk}")
     whole_page = parse_page(world.client("responder").get(link["href"]))
     assert len(inside(whole_page, row, "pre")[0].text.strip()) == 50_000

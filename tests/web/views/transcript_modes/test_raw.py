@@ -76,7 +76,7 @@ def test_an_element_that_is_too_long_is_cut_and_says_how_long_it_is(world: World
     conversation = mirror_conversation(world, long)
     page = open_view(world, conversation, "raw")
     assert texts(page) == [long.raw[:4000]]
-    assert f"First 4000 of {len(long.raw)} characters." in get_words(page)
+    assert f"First 4,000 of {len(long.raw):,} characters." in get_words(page)
     (anchor,) = list_anchors(conversation)
     assert f'href="/conversations/{conversation.pk}/events/{anchor}/raw.txt"' in page
 

@@ -134,7 +134,7 @@ def test_model_view_applies_a_compaction_to_later_turns(world: World):
 def test_model_view_truncates_a_long_message_with_size_and_link(world: World):
     conversation = mirror_conversation(world, TurnStart(), ChatRequest("a" * 5000))
     sent_text, happened_text = sides(open_view(world, conversation, "thread"))
-    assert "Truncated here (total: 5000 characters); sent in full." in sent_text
+    assert "Truncated here (total: 5,000 characters); sent in full." in sent_text
     assert ("a" * 1500 in sent_text, "a" * 1501 in sent_text, "a" * 5000 in happened_text) == (
         True,
         False,
