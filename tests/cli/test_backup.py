@@ -235,7 +235,7 @@ _STUCK_BACKUP = """
 import sys, time
 from jpweb.cli import entrypoint
 from jpweb.store.backups.archive import ArchiveWriter
-ArchiveWriter.write_table = lambda *_arguments: time.sleep(600)
+ArchiveWriter.write_table = lambda *_arguments: print("writing", flush=True) or time.sleep(600)
 entrypoint.main(["jpweb", "backup", sys.argv[1]])
 """
 
@@ -252,9 +252,12 @@ def stuck_backup(live: Live, tmp_path: Path) -> Iterator[tuple[Server, subproces
         [sys.executable, "-c", _STUCK_BACKUP, str(folder / "file")],
         cwd=ROOT,
         env=server._environment(),
+        stdout=subprocess.PIPE,
     ) as process:
         try:
-            wait_until(lambda: len(list(folder.iterdir())) > 1, "it has begun to write")
+            # Its file exists somewhat earlier, before SIGTERM would remove it.
+            assert process.stdout
+            assert process.stdout.readline() == b"writing\n"
             yield server, process
         finally:
             process.kill()
