@@ -297,21 +297,27 @@ _workspaces_query = CompiledQuery(
 )
 
 
-def attach_workspaces(conversations: Iterable[Conversation]) -> dict[int, Conversation]:
-    """Return conversations by key, each with its workspace; one query.
-
-    Those whose workspace was deleted meanwhile are left out.
-    """
-    rows = list(conversations)
-    keys = {row.workspace_id for row in rows}
-    workspaces = {row.pk: row for row in _workspaces_by_key_query(list(keys))} if keys else {}
-    attached_rows = [row for row in rows if row.workspace_id in workspaces]
-    for row in attached_rows:
-        row.workspace = workspaces[row.workspace_id]
-    return {row.pk: row for row in attached_rows}
+def load_workspaces(conversations: Iterable[Conversation]) -> list[Workspace]:
+    """Return the workspaces of conversations; one query."""
+    keys = {row.workspace_id for row in conversations}
+    return _workspaces_by_key_query(list(keys)) if keys else []
 
 
 _workspaces_by_key_query = CompiledQuery(lambda keys: Workspace.objects.filter(pk__in=keys))
+
+
+def attach_workspaces(
+    conversations: Iterable[Conversation], workspaces: Iterable[Workspace]
+) -> dict[int, Conversation]:
+    """Return conversations by key, each with its workspace.
+
+    Those of other workspaces, such as one that was deleted meanwhile, are left out.
+    """
+    workspaces_by_key = {row.pk: row for row in workspaces}
+    attached_rows = [row for row in conversations if row.workspace_id in workspaces_by_key]
+    for row in attached_rows:
+        row.workspace = workspaces_by_key[row.workspace_id]
+    return {row.pk: row for row in attached_rows}
 
 
 def get_workspace(workspace_id: int) -> Workspace:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Value
@@ -258,8 +259,12 @@ def is_demo(workspace: Workspace) -> bool:
 
 def list_workspaces(person_id: int) -> list[Workspace]:
     """Return the workspaces that a person may review, by name; the demo is the last one."""
-    rows = accounts.list_workspaces(person_id, Role.AUDITOR)
-    return sorted(rows, key=lambda workspace: (is_demo(workspace), workspace.name))
+    return sort_workspaces(accounts.list_workspaces(person_id, Role.AUDITOR))
+
+
+def sort_workspaces(workspaces: Iterable[Workspace]) -> list[Workspace]:
+    """Return workspaces by name; the demo is the last one."""
+    return sorted(workspaces, key=lambda workspace: (is_demo(workspace), workspace.name))
 
 
 def find_title(workspaces: list[Workspace], conversation_id: int | None) -> str | None:
@@ -292,14 +297,14 @@ def load_filter_names(
     return {"workspace": names.get(workspace_id or 0, ""), "conversation": next(titles, "")}
 
 
-def choose_workspaces(workspaces: list[Workspace], filters: AuditFilters) -> list[int]:
-    """Return the keys of those of a person's workspaces whose inquiries the filters let through."""
+def choose_workspaces(workspaces: list[Workspace], filters: AuditFilters) -> list[Workspace]:
+    """Return those of a person's workspaces whose inquiries the filters let through, by key."""
     rows = workspaces
     if filters.workspace is not None:
         rows = [row for row in rows if row.pk == filters.workspace]
     elif filters.conversation is None and not filters.demo:
         rows = [row for row in rows if not is_demo(row)] or rows
-    return sorted(row.pk for row in rows)
+    return sorted(rows, key=attrgetter("pk"))
 
 
 def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:

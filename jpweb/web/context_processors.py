@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from django.conf import settings
 from django.http import HttpRequest
 
-from jpweb.store import accounts, approvals
+from jpweb.store import approvals
 from jpweb.store.choices import Role
 from jpweb.web import access
 
@@ -20,8 +20,9 @@ def describe_navigation(request: HttpRequest) -> dict[str, Any]:
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}
-    roles = access.get_roles(cast("Request", request))
-    member_workspaces = accounts.list_workspaces(user.pk, Role.READER) if roles else []
+    own_request = cast("Request", request)
+    roles = access.get_roles(own_request)
+    member_workspaces = access.list_workspaces(own_request, Role.READER) if roles else []
     return {
         "may_audit": any(role.has_rights_of(Role.AUDITOR) for role in roles.values()),
         "audited_workspace_ids": {

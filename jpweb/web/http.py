@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from django_htmx.middleware import HtmxDetails
 
     from jpweb.store.choices import Role
-    from jpweb.store.models import Person
+    from jpweb.store.models import Person, Workspace
 
 View = Callable[..., Any]
 
@@ -27,6 +27,8 @@ class Request(HttpRequest):
     htmx: HtmxDetails
     #: The person's roles by key of the workspace, once ``access.get_roles`` has read them.
     roles: dict[int, Role]
+    #: The person's workspaces, once ``access.list_workspaces`` has read them.
+    workspaces: list[Workspace]
 
 
 def require_http_methods(methods: Sequence[str]) -> Callable[[View], View]:

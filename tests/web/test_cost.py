@@ -24,9 +24,9 @@ QUERIES = {
     "/conversations?sort=waiting": 15,
     "/conversations?sort=length": 14,
     "/questions": 16,  # three of them are claims and snoozes
-    "/audit": 15,
-    "/audit/charts": 24,
-    "/audit/decisions": 15,  # two of them count the calls that ran without asking
+    "/audit": 13,
+    "/audit/charts": 23,
+    "/audit/decisions": 14,  # two of them count the calls that ran without asking
     # Of them one records the export, one remembers the roles, one looks for another download.
     "/audit.csv": 19,
     "/help": 5,

@@ -151,9 +151,8 @@ def load_rows(person_id: int, conversation_ids: Sequence[int]) -> list[Conversat
 
     The number of queries is fixed; deleted conversations are left out.
     """
-    rows = accounts.attach_workspaces(
-        _conversations_query(conversation_ids) if conversation_ids else []
-    )
+    conversations = _conversations_query(conversation_ids) if conversation_ids else []
+    rows = accounts.attach_workspaces(conversations, accounts.load_workspaces(conversations))
     keys = list(rows)
     state_counts = inquiries.count_by_state(keys)
     approval_counts = dict(_open_approvals_query(keys)) if keys else {}

@@ -14,7 +14,7 @@ from django.db.models.functions import Left
 
 from jpweb.store import accounts
 from jpweb.store.audit import AuditFilters
-from jpweb.store.models import Conversation, DisplayReceipt, Inquiry
+from jpweb.store.models import Conversation, DisplayReceipt, Inquiry, Workspace
 from jpweb.store.reviews import inquiry_ranges
 from jpweb.store.reviews.inquiry_ranges import Order
 from jpweb.store.sql import keyset_merge
@@ -64,7 +64,7 @@ NO_RECEIPTS = ReceiptCounts(0, 0)
 
 
 def load_page(
-    workspace_ids: list[int],
+    workspaces: list[Workspace],
     filters: AuditFilters,
     order: Order,
     after: int,
@@ -73,9 +73,10 @@ def load_page(
 ) -> InquiryPage:
     """Return the rows after the one with key ``after``, 0 for the first.
 
-    ``workspace_ids`` are those of ``audit.choose_workspaces`` for the same filters. ``has_first``:
+    ``workspaces`` are those of ``audit.choose_workspaces`` for the same filters. ``has_first``:
     the page begins with the row.
     """
+    workspace_ids = [workspace.pk for workspace in workspaces]
     keys: list[int] = []
     for index_range in inquiry_ranges.list_ranges(
         workspace_ids, filters, order, after, has_first=has_first
@@ -86,18 +87,19 @@ def load_page(
         )
         keys += [ranked_key.key.rank for ranked_key in range_page.ranked_keys]
         if len(keys) > PAGE_ROWS:
-            return InquiryPage(_fetch_rows(keys[:PAGE_ROWS]), keys[PAGE_ROWS - 1])
+            return InquiryPage(_fetch_rows(keys[:PAGE_ROWS], workspaces), keys[PAGE_ROWS - 1])
         if range_page.horizon is not None:
-            return InquiryPage(_fetch_rows(keys), range_page.horizon.rank, is_truncated=True)
-    return InquiryPage(_fetch_rows(keys), 0)
+            rows = _fetch_rows(keys, workspaces)
+            return InquiryPage(rows, range_page.horizon.rank, is_truncated=True)
+    return InquiryPage(_fetch_rows(keys, workspaces), 0)
 
 
-def _fetch_rows(keys: list[int]) -> list[Inquiry]:
+def _fetch_rows(keys: list[int], workspaces: list[Workspace]) -> list[Inquiry]:
     """Return the rows with these keys, in their order; deleted ones are left out."""
     rows: dict[int, Inquiry] = {row.pk: row for row in _rows_query(keys)} if keys else {}
     conversation_ids = {row.conversation_id for row in rows.values()}
     conversations = accounts.attach_workspaces(
-        _conversations_query(list(conversation_ids)) if conversation_ids else []
+        _conversations_query(list(conversation_ids)) if conversation_ids else [], workspaces
     )
     shown_rows = [
         rows[key] for key in keys if key in rows and rows[key].conversation_id in conversations

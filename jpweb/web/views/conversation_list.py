@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.store import accounts, audit
+from jpweb.store import audit
 from jpweb.store.choices import Role
 from jpweb.store.conversation_list import paginator
 from jpweb.store.conversation_list.filters import ListFilters, Sort
@@ -92,7 +92,7 @@ def _list_unread_workspaces(
 ) -> list[tuple[Workspace, FilesReport, bool]]:
     """Return the workspaces of the person whose files are not all read; True for an owner."""
     roles = access.get_roles(request)
-    workspaces = accounts.list_workspaces(request.user.pk, Role.READER)
+    workspaces = access.list_workspaces(request, Role.READER)
     files_by_workspace = pass_progress.describe_files(workspaces)
     return [
         (workspace, files_by_workspace[workspace.pk], roles[workspace.pk] == Role.OWNER)

@@ -195,7 +195,7 @@ def _read_keys(tags: list[str], kind: str) -> list[int]:
 
 
 def _list_workspaces(request: Request) -> list[Workspace]:
-    return accounts.list_workspaces(request.user.pk, Role.RESPONDER)
+    return access.list_workspaces(request, Role.RESPONDER)
 
 
 def _render_page(request: Request, form: DestinationForm) -> HttpResponse:
@@ -209,7 +209,7 @@ def _render_page(request: Request, form: DestinationForm) -> HttpResponse:
         "form": form,
         "browsers": browsers,
         "current_key": current_key,
-        "can_add_browser": bool(accounts.list_workspaces(request.user.pk, Role.READER)),
+        "can_add_browser": bool(access.list_workspaces(request, Role.READER)),
         "is_browser_on": any(
             browser.sign_in_id == current_key and not browser.is_gone for browser in browsers
         ),

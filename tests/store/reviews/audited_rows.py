@@ -10,7 +10,7 @@ from typing import Any
 
 from jpweb.store import audit
 from jpweb.store.audit import AuditFilters
-from jpweb.store.models import Conversation, Inquiry, Person
+from jpweb.store.models import Conversation, Inquiry, Person, Workspace
 from jpweb.store.reviews import inquiry_counts, inquiry_pages, state_counts
 from jpweb.store.reviews.inquiry_counts import Sample
 from jpweb.store.reviews.inquiry_pages import InquiryPage
@@ -82,10 +82,11 @@ def load_page(person: Person, filters: AuditFilters, order: Order, after: int) -
 
 def count_by_state(person: Person, filters: AuditFilters) -> dict[str, StateCount]:
     """Return the numbers of what a person may review."""
-    return state_counts.count_by_state(list_reviewed(person, filters), filters)
+    workspace_ids = [workspace.pk for workspace in list_reviewed(person, filters)]
+    return state_counts.count_by_state(workspace_ids, filters)
 
 
-def list_reviewed(person: Person, filters: AuditFilters) -> list[int]:
+def list_reviewed(person: Person, filters: AuditFilters) -> list[Workspace]:
     return audit.choose_workspaces(audit.list_workspaces(person.pk), filters)
 
 

@@ -96,11 +96,9 @@ def test_inquiry_page_from_a_row_continues_in_its_order(auditor: Person, name: s
     for is_descending in (True, False):
         order = Order(name, is_descending)
         keys = [row.pk for row in list_all(auditor, order)]
-        workspace_ids = audited_rows.list_reviewed(auditor, AuditFilters())
+        workspaces = audited_rows.list_reviewed(auditor, AuditFilters())
         for number, key in enumerate(keys):
-            page = inquiry_pages.load_page(
-                workspace_ids, AuditFilters(), order, key, has_first=True
-            )
+            page = inquiry_pages.load_page(workspaces, AuditFilters(), order, key, has_first=True)
             assert [row.pk for row in page.rows] == keys[number : number + 2]
 
 
@@ -109,13 +107,13 @@ def test_inquiry_page_from_a_row_continues_in_its_order(auditor: Person, name: s
 def test_inquiry_page_from_a_row_of_others_is_that_of_a_missing_row(
     auditor: Person, name: str, has_first: bool
 ):
-    workspace_ids = audited_rows.list_reviewed(auditor, AuditFilters())
+    workspaces = audited_rows.list_reviewed(auditor, AuditFilters())
     missing_key = Inquiry.objects.latest("pk").pk + 1
     for foreign_row in Inquiry.objects.filter(workspace__name="Cellar"):
         for is_descending in (True, False):
             foreign_page, missing_page = (
                 inquiry_pages.load_page(
-                    workspace_ids,
+                    workspaces,
                     AuditFilters(),
                     Order(name, is_descending),
                     key,

@@ -35,7 +35,7 @@ def show_charts(request: Request) -> HttpResponse:
     valid_query = {name: value for name, value in query.items() if name in form.cleaned_data}
     sample = inquiry_counts.take_sample(request.user.pk, filters)
     ages = _count_ages(request.user.pk, filters)
-    workspaces = audit.list_workspaces(request.user.pk)
+    workspaces = audit.sort_workspaces(access.list_workspaces(request, Role.AUDITOR))
     accounts = audit.list_namesakes(workspaces, filters.person)
     context = {
         "figures": _build_figures(sample, filters, Links(valid_query)),

@@ -57,7 +57,7 @@ def list_decisions(request: Request) -> HttpResponse:
     row_place = _find_row(request, filters)
     after = _parse_cursor(request.GET.get("after", "")) or row_place
     page, next_cursor = decisions.list_page(request.user.pk, filters, after)
-    workspaces = audit.list_workspaces(request.user.pk)
+    workspaces = audit.sort_workspaces(access.list_workspaces(request, Role.AUDITOR))
     names = {workspace.pk: workspace.name for workspace in workspaces}
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     omitted_count = decisions.count_omitted_calls(request.user.pk, filters)

@@ -54,14 +54,14 @@ def list_inquiries(request: Request) -> HttpResponse:
     before = converters.parse_key(request.GET.get("before", ""))
     first_key = converters.parse_key(request.GET.get("at", ""))
     order = parse_order(request.GET.get("sort", ""))
-    workspaces = audit.list_workspaces(request.user.pk)
-    workspace_ids = audit.choose_workspaces(workspaces, filters)
+    workspaces = audit.sort_workspaces(access.list_workspaces(request, Role.AUDITOR))
+    shown_workspaces = audit.choose_workspaces(workspaces, filters)
     page = inquiry_pages.load_page(
-        workspace_ids, filters, order, first_key or before, has_first=bool(first_key)
+        shown_workspaces, filters, order, first_key or before, has_first=bool(first_key)
     )
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     sorting = {"sort": format_order(order)} if order != Order() else {}
-    counts = state_counts.count_by_state(workspace_ids, filters)
+    counts = state_counts.count_by_state([row.pk for row in shown_workspaces], filters)
     total = sum(count.number for count in counts.values())
     accounts = audit.list_namesakes(workspaces, filters.person)
     context = {

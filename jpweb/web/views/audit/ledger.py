@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from jpweb.evidence import ledger_verifier, scripts
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.store import accounts, audit
+from jpweb.store import audit
 from jpweb.store.choices import Role
 from jpweb.store.database.scan_limits import limit_scans
 from jpweb.store.evidence import csv_rows
@@ -42,7 +42,7 @@ def show_ledger(request: Request) -> HttpResponse:
     entries = listing.list_entries(request.user.pk, LedgerFilters(**form.cleaned_data))
     rows, next_key = listing.get_page(entries, before)
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
-    workspaces = accounts.list_workspaces(request.user.pk, Role.AUDITOR)
+    workspaces = access.list_workspaces(request, Role.AUDITOR)
     workspace_names = {workspace.pk: workspace.name for workspace in workspaces}
     context = {
         "form": form,
@@ -155,7 +155,7 @@ def _read_entries(
     request: Request, filters: LedgerFilters, host: str
 ) -> Iterator[tuple[list[dict[str, Any]], EntryBatch]]:
     """Yield the values of entries a batch at a time; the last one ends with the omissions."""
-    workspaces = accounts.list_workspaces(request.user.pk, Role.AUDITOR)
+    workspaces = access.list_workspaces(request, Role.AUDITOR)
     names = {workspace.pk: workspace.name for workspace in workspaces}
     for batch in listing.read_batches(request.user.pk, filters):
         values = [

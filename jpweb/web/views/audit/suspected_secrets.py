@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 from jpweb.evidence import ledger_verifier
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.store import accounts, audit
+from jpweb.store import audit
 from jpweb.store.choices import Role, SuspectedSecretState
 from jpweb.store.evidence import csv_rows
 from jpweb.store.exports import ExportChunk
@@ -58,7 +58,7 @@ def list_suggestions(request: Request) -> HttpResponse:
         "rows": rows,
         "state": state,
         "states": tuple(suspected_secret_labels.STATE_LABELS.items()),
-        "workspaces": accounts.list_workspaces(request.user.pk, Role.AUDITOR),
+        "workspaces": access.list_workspaces(request, Role.AUDITOR),
         "export_query": urlencode(query),
         "next_query": urlencode(query | {"before": next_key}) if next_key else "",
         "is_enabled": settings.DETECT_SECRETS,

@@ -57,7 +57,7 @@ def show_group(request: Request, summary: GroupSummary) -> HttpResponse:
         "candidates": group_members.list_candidates(summary.group, request.user.pk),
         "workspace_roles": [
             (workspace, given_roles.get(workspace.pk))
-            for workspace in accounts.list_workspaces(request.user.pk, Role.OWNER)
+            for workspace in access.list_workspaces(request, Role.OWNER)
         ],
         "roles": list(Role),
     }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def show_settings(request: Request) -> HttpResponse:
     """Show where each thing is set: for the person, and for each workspace with their role."""
     roles = access.get_roles(request)
-    workspaces = accounts.list_workspaces(request.user.pk, Role.READER)
+    workspaces = access.list_workspaces(request, Role.READER)
     files_by_workspace = pass_progress.describe_files(workspaces)
     context = {
         "themes": Theme.choices,
