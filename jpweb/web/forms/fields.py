@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -10,6 +10,25 @@ from django.http import QueryDict
 
 from jpweb.store.db_text import has_visible_character
 from jpweb.web import converters, notice_text
+
+FormClass = TypeVar("FormClass", bound=type[forms.BaseForm])
+
+
+class _SharedFields(dict[str, forms.Field]):
+    """The fields of a form's class, of which a deep copy holds the same ones."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, forms.Field]:
+        return dict(self)
+
+
+def share_fields(form_class: FormClass) -> FormClass:
+    """Have the instances of a form share its fields, which none of them may change.
+
+    Copying the 15 of the audit's filters took 0.6 ms of processor time, a twentieth of its page.
+    """
+    shared_fields = _SharedFields(form_class.base_fields)  # type: ignore[attr-defined]  # no stub
+    form_class.base_fields = shared_fields  # type: ignore[attr-defined]  # no stub
+    return form_class
 
 
 class TextField(forms.Field):

@@ -13,6 +13,7 @@ from jpweb.web.forms.fields import (
     WholeNumberField,
     find_problem,
 )
+from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm
 
 
 @pytest.mark.parametrize(
@@ -72,3 +73,11 @@ def test_find_problem_names_the_first_error_of_a_form():
     assert find_problem(PairForm({})) == "Enter the first."
     assert find_problem(PairForm({"first": "a"})) == "Enter the second."
     assert find_problem(PairForm({"first": "a", "second": "b"})) == ""
+
+
+def test_forms_with_shared_fields_have_dicts_of_their_own():
+    first_form, second_form = InquiryFilterForm({}), InquiryFilterForm({})
+    assert first_form.fields["tool"] is second_form.fields["tool"]
+    del first_form.fields["tool"]
+    assert "tool" in second_form.fields
+    assert "tool" in InquiryFilterForm({}).fields

@@ -7,11 +7,12 @@ from django import forms
 from jpweb.store.choices import DecisionKind
 from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.web import notice_text
-from jpweb.web.forms.fields import TextField, make_key_field
+from jpweb.web.forms.fields import TextField, make_key_field, share_fields
 from jpweb.web.forms.filters.inquiry_filters import PeriodForm
 from jpweb.web.labels import audit_labels
 
 
+@share_fields
 class DecisionFilterForm(PeriodForm):
     """The fields of ``DecisionFilters``, and how they are viewed.
 

@@ -12,7 +12,7 @@ from django.http import QueryDict
 
 from jpweb.store.inquiries import INQUIRY_STATES
 from jpweb.web import notice_text
-from jpweb.web.forms.fields import TextField, make_key_field
+from jpweb.web.forms.fields import TextField, make_key_field, share_fields
 from jpweb.web.forms.filters import referrers
 from jpweb.web.labels import audit_labels
 
@@ -72,6 +72,7 @@ class PeriodForm(forms.Form):
         return filters
 
 
+@share_fields
 class InquiryFilterForm(PeriodForm):
     """The fields of ``AuditFilters``; ``cleaned_data`` holds those that are valid."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from django import forms
 
 from jpweb.web import notice_text
-from jpweb.web.forms.fields import TextField, make_key_field
+from jpweb.web.forms.fields import TextField, make_key_field, share_fields
 from jpweb.web.forms.filters.inquiry_filters import PeriodForm
 from jpweb.web.labels import ledger_labels
 
 
+@share_fields
 class LedgerFilterForm(PeriodForm):
     """The fields of ``LedgerFilters``; ``cleaned_data`` holds those that are valid."""
 
