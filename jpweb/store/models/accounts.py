@@ -74,7 +74,7 @@ class Workspace(models.Model):
 class Membership(models.Model):
     """A person's role in a workspace: the one given to them and those of their groups."""
 
-    person = models.ForeignKey(Person, models.CASCADE, related_name="memberships")
+    person = models.ForeignKey(Person, models.CASCADE, db_index=False, related_name="memberships")
     workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="memberships")
     role = models.PositiveSmallIntegerField(choices=Role.choices)
     direct_role = models.PositiveSmallIntegerField(
@@ -110,7 +110,7 @@ class Group(models.Model):
 class GroupMember(models.Model):
     """A person in a group, whom it lets into workspaces once they have accepted it."""
 
-    group = models.ForeignKey(Group, models.CASCADE, related_name="members")
+    group = models.ForeignKey(Group, models.CASCADE, db_index=False, related_name="members")
     person = models.ForeignKey(Person, models.CASCADE, related_name="group_memberships")
     inviter = models.ForeignKey(
         Person,
@@ -133,7 +133,7 @@ class GroupMember(models.Model):
 class GroupRole(models.Model):
     """The role that a group gives its members in a workspace."""
 
-    group = models.ForeignKey(Group, models.CASCADE, related_name="roles")
+    group = models.ForeignKey(Group, models.CASCADE, db_index=False, related_name="roles")
     workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="group_roles")
     role = models.PositiveSmallIntegerField(choices=Role.choices)
 

@@ -17,7 +17,9 @@ from jpweb.store.models.conversations import Conversation
 class CommentThread(models.Model):
     """The comments on one event, open or resolved."""
 
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="comment_threads")
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, db_index=False, related_name="comment_threads"
+    )
     anchor = models.CharField(max_length=80, help_text="of the event")
     version = models.PositiveIntegerField(default=0, help_text="counts the changes")
     resolved_at = models.DateTimeField(null=True)
@@ -55,8 +57,8 @@ class Comment(models.Model):
 class Mention(models.Model):
     """A comment names a person, who may have seen that on their page *Mentions*."""
 
-    comment = models.ForeignKey(Comment, models.CASCADE, related_name="mentions")
-    person = models.ForeignKey(Person, models.CASCADE, related_name="mentions")
+    comment = models.ForeignKey(Comment, models.CASCADE, db_index=False, related_name="mentions")
+    person = models.ForeignKey(Person, models.CASCADE, db_index=False, related_name="mentions")
     made_at = models.DateTimeField(default=clock.now)
     seen_at = models.DateTimeField(null=True)
 
@@ -73,7 +75,7 @@ class Mention(models.Model):
 class Bookmark(models.Model):
     """A person's bookmark of an event, or of a conversation where the anchor is empty."""
 
-    person = models.ForeignKey(Person, models.CASCADE, related_name="bookmarks")
+    person = models.ForeignKey(Person, models.CASCADE, db_index=False, related_name="bookmarks")
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="bookmarks")
     anchor = models.CharField(max_length=80, blank=True)
     made_at = models.DateTimeField(default=clock.now)

@@ -18,7 +18,9 @@ IS_UNSCANNED = models.Q(entry_count__gt=models.F("scanned_entry_count")) | ~mode
 class Conversation(models.Model):
     """A conversation; its events are the journal entries."""
 
-    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="conversations")
+    workspace = models.ForeignKey(
+        Workspace, models.CASCADE, db_index=False, related_name="conversations"
+    )
     jp_id = models.BigIntegerField(help_text="JP's id: deciseconds since the epoch")
     origin = models.CharField(max_length=10, choices=Origin.choices)
     title = models.CharField(max_length=500, blank=True)
@@ -127,7 +129,9 @@ class JournalEntry(models.Model):
 
     TABLE = "store_journalentry"
 
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="journal")
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, db_index=False, related_name="journal"
+    )
     position = models.PositiveIntegerField()
     text = models.TextField()
     kind = models.CharField(max_length=100)
@@ -159,7 +163,9 @@ class Turn(models.Model):
 
     TABLE = "store_turn"
 
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="outline")
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, db_index=False, related_name="outline"
+    )
     number = models.PositiveIntegerField(help_text="counts from 0")
     position = models.PositiveIntegerField(help_text="of its first entry")
     title = models.CharField(max_length=200, blank=True, help_text="how what was asked begins")
@@ -180,7 +186,7 @@ class ReadMark(models.Model):
 
     TABLE = "store_readmark"
 
-    person = models.ForeignKey(Person, models.CASCADE)
+    person = models.ForeignKey(Person, models.CASCADE, db_index=False)
     conversation = models.ForeignKey(Conversation, models.CASCADE)
     entry_count = models.PositiveIntegerField(help_text="entries that there were")
     at = models.DateTimeField()

@@ -123,7 +123,9 @@ class DisplayReceipt(models.Model):
     That of an imported question has the name of its person alone.
     """
 
-    inquiry = models.ForeignKey(Inquiry, models.CASCADE, related_name="display_receipts")
+    inquiry = models.ForeignKey(
+        Inquiry, models.CASCADE, db_index=False, related_name="display_receipts"
+    )
     person = models.ForeignKey(Person, models.CASCADE, null=True, related_name="display_receipts")
     person_name = models.CharField(max_length=200, blank=True, db_default="")
     delivered_at = models.DateTimeField(help_text="its card was sent to one of their pages")
@@ -149,7 +151,9 @@ class Presence(models.Model):
     """A person's open page on a process, on which they may answer in the workspace."""
 
     person = models.ForeignKey(Person, models.CASCADE, related_name="presences")
-    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="presences")
+    workspace = models.ForeignKey(
+        Workspace, models.CASCADE, db_index=False, related_name="presences"
+    )
     process = models.CharField(max_length=150)
     seen_at = models.DateTimeField()
 
@@ -181,7 +185,9 @@ class QuestionSnooze(models.Model):
     """A person hides an open question from their own queue, until a time."""
 
     inquiry = models.ForeignKey(Inquiry, models.CASCADE, related_name="snoozes")
-    person = models.ForeignKey(Person, models.CASCADE, related_name="question_snoozes")
+    person = models.ForeignKey(
+        Person, models.CASCADE, db_index=False, related_name="question_snoozes"
+    )
     until = models.DateTimeField(help_text="the question comes back")
     return_number = models.PositiveIntegerField(
         default=1, db_default=1, help_text="of the return, above those of earlier deliveries"

@@ -36,7 +36,10 @@ class NotificationDelivery(models.Model):
     """A question, approval or mention was sent to a destination, or sending it failed."""
 
     destination = models.ForeignKey(
-        NotificationDestination, models.CASCADE, related_name="notification_deliveries"
+        NotificationDestination,
+        models.CASCADE,
+        db_index=False,
+        related_name="notification_deliveries",
     )
     inquiry = models.ForeignKey(
         Inquiry, models.CASCADE, null=True, related_name="notification_deliveries"
@@ -123,7 +126,7 @@ class PushDelivery(models.Model):
 
     person = models.ForeignKey(Person, models.CASCADE, related_name="push_deliveries")
     subscription = models.ForeignKey(
-        PushSubscription, models.SET_NULL, null=True, related_name="push_deliveries"
+        PushSubscription, models.SET_NULL, db_index=False, null=True, related_name="push_deliveries"
     )
     inquiry = models.ForeignKey(Inquiry, models.CASCADE, null=True, related_name="push_deliveries")
     approval = models.ForeignKey(

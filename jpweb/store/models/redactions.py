@@ -18,7 +18,9 @@ class Redaction(models.Model):
     the digests. ``text`` is that of the last redaction of an event; it is empty in earlier ones.
     """
 
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="redactions")
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, db_index=False, related_name="redactions"
+    )
     anchor = models.CharField(max_length=60)
     person = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="redactions")
     reason = models.CharField(max_length=200)

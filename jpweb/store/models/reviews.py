@@ -18,7 +18,9 @@ class Review(models.Model):
     deletes and inserts rows of questions. Another verdict of the same reviewer is a new row.
     """
 
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="reviews")
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, db_index=False, related_name="reviews"
+    )
     anchor = models.CharField(
         max_length=60, blank=True, help_text="of the question; empty: the conversation"
     )
@@ -57,7 +59,9 @@ class Review(models.Model):
 class ReviewTask(models.Model):
     """The state of the reviews of a question or a conversation, and their reviewer."""
 
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="review_tasks")
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, db_index=False, related_name="review_tasks"
+    )
     anchor = models.CharField(
         max_length=60, blank=True, help_text="of the question; empty: the conversation"
     )

@@ -26,7 +26,9 @@ class Run(models.Model):
     The lease expires at ``lease_until``, by the database's clock.
     """
 
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="runs")
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, db_index=False, related_name="runs"
+    )
     state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.QUEUED)
     phase = models.CharField(
         max_length=10, choices=RunPhase.choices, default=RunPhase.REPLYING, blank=True
@@ -115,7 +117,9 @@ class Approval(models.Model):
     ``was_applied``: the decision is spent, by the call or by its end.
     """
 
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="approvals")
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, db_index=False, related_name="approvals"
+    )
     workspace = models.ForeignKey(
         Workspace, models.CASCADE, null=True, db_index=False, related_name="approvals"
     )
@@ -186,7 +190,7 @@ class CallCheckpoint(models.Model):
     ``policies``: notes of the policies that decided in place of a person.
     """
 
-    run = models.ForeignKey(Run, models.CASCADE, related_name="checkpoints")
+    run = models.ForeignKey(Run, models.CASCADE, db_index=False, related_name="checkpoints")
     tool_call_id = models.TextField()
     content = models.TextField(null=True)  # noqa: DJ001  an empty result is one
     is_error = models.BooleanField()

@@ -19,8 +19,12 @@ class SuspectedSecret(models.Model):
     characters of that string. ``digest`` is keyed with the installation's key.
     """
 
-    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="suspected_secrets")
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="suspected_secrets")
+    workspace = models.ForeignKey(
+        Workspace, models.CASCADE, db_index=False, related_name="suspected_secrets"
+    )
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, db_index=False, related_name="suspected_secrets"
+    )
     anchor = models.CharField(max_length=60)
     position = models.PositiveIntegerField(help_text="of its event, when it was found")
     kind = models.CharField(max_length=60)
