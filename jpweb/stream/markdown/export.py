@@ -127,10 +127,17 @@ class MarkdownWriter:
             yield f"## Turn {index + 1}{' (incomplete)' if is_incomplete else ''}"
 
     def write_left_out(self) -> Iterator[str]:
-        """Yield the line that counts the parts left out, where there are any."""
+        """Yield the line that counts the parts left out, where there are any.
+
+        A kind without a label is counted under its tag, so no export drops it silently.
+        """
+        unlabelled_tags = [tag for tag in self._left_out if tag not in OMISSION_LABELS]
+        labels = OMISSION_LABELS | {
+            tag: (f"{tag} event", f"{tag} events") for tag in unlabelled_tags
+        }
         parts = [
             f"{self._left_out[tag]:,} {singular if self._left_out[tag] == 1 else plural}"
-            for tag, (singular, plural) in OMISSION_LABELS.items()
+            for tag, (singular, plural) in labels.items()
             if self._left_out[tag]
         ]
         if parts:

@@ -27,6 +27,7 @@ from jpweb.stream.inquiry import (
     UnknownReason,
 )
 from jpweb.stream.markdown.export import (
+    OMISSION_LABELS,
     ApprovalDecision,
     MarkdownOptions,
     MarkdownWriter,
@@ -159,6 +160,13 @@ def test_export_markdown_counts_omitted_events():
     )
     assert not any("secret" in line or line.startswith("## ") for line in export_lines)
     assert not any(line.startswith("Omitted") for line in lines(ChatRequest("Hi")))
+
+
+def test_export_markdown_counts_a_kind_without_label_by_its_tag(monkeypatch: pytest.MonkeyPatch):
+    labels = {tag: label for tag, label in OMISSION_LABELS.items() if tag != "config_delta"}
+    monkeypatch.setattr("jpweb.stream.markdown.export.OMISSION_LABELS", labels)
+    export_lines = lines(TurnStart(), ConfigDelta({}), ConfigDelta({}), options=PLAIN)
+    assert "Omitted: 1 turn start, 2 config_delta events." in export_lines
 
 
 def test_export_markdown_has_a_place_for_every_event():
