@@ -1,6 +1,6 @@
 """The event kinds. ``EventKind`` is the complete list; everything else reads it.
 
-To add a kind: a class here, one member of the union, and a sample in ``tests/samples/events``.
+What else a new kind takes is in the table of ``CONTRIBUTING.md``, *Where to add things*.
 """
 
 from __future__ import annotations
