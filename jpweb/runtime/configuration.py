@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from jpweb.agent.config import (
-    AllowToggle,
     Builtin,
     Configuration,
     Local,
@@ -25,6 +24,7 @@ from jpweb.agent.config import (
     display,
     toggles,
 )
+from jpweb.agent.config.approval_policy import ApprovalTexts, SecondModel
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.config.trust import (
@@ -290,9 +290,9 @@ def can_switch_tool(tool: ToolConfig) -> bool:
     return tool.enable.allow_toggle in toggles.NAMED_TOGGLES
 
 
-def is_switched_with_all(tool: ToolConfig) -> bool:
-    """Return whether a tool takes part in switching all tools (RFD 081)."""
-    return tool.enable.allow_toggle is AllowToggle.ANY
+def describe_approval(tool: ToolConfig, loaded_config: Configuration) -> ApprovalTexts:
+    """Return in words how a tool's calls, results and questions are approved."""
+    return approval_policy.describe_approval(tool, SecondModel.from_configuration(loaded_config))
 
 
 def format_tool_source(tool: ToolConfig) -> str:

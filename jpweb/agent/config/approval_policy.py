@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from jpweb.agent.config.display import escape_invisible
 from jpweb.agent.config.layers import Layer
@@ -42,6 +42,7 @@ _RESULT_TEXTS: Mapping[Mode, str] = {
     Mode.EDIT: "a person edits it",
     Mode.SKIP: "not sent to the model",
 }
+_PERSON_TEXT = "answered by a person"
 _WHEN_UNREACHABLE = "if no one can answer"
 _DETACHED_TEXTS: Mapping[str, tuple[str, Mapping[DetachedPolicy, str]]] = {
     "run": (
@@ -69,6 +70,14 @@ _DETACHED_TEXTS: Mapping[str, tuple[str, Mapping[DetachedPolicy, str]]] = {
         },
     ),
 }
+
+
+class ApprovalTexts(NamedTuple):
+    """How a tool's calls, results and questions (by id) are approved, in words for people."""
+
+    run: str
+    result: str
+    questions: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +162,17 @@ def describe_gates(tool: ToolConfig, second_model: SecondModel) -> LabeledLines:
         if question_texts:
             labeled_lines.append((f"question {escape_invisible(name)}", "; ".join(question_texts)))
     return tuple(labeled_lines)
+
+
+def describe_approval(tool: ToolConfig, second_model: SecondModel) -> ApprovalTexts:
+    """Return the words for a tool's settings that ``describe_gates`` has, questions with them."""
+    questions = {}
+    for name, question in tool.questions.items():
+        texts = _describe_question(question, second_model)
+        if question.target is QuestionTarget.USER and question.answer is None:
+            texts.insert(0, _PERSON_TEXT)
+        questions[name] = "; ".join(texts)
+    return ApprovalTexts(_RUN_TEXTS[tool.run], _RESULT_TEXTS[tool.result], questions)
 
 
 def collect_gates(tool: ToolConfig, second_model: SecondModel) -> dict[str, Any]:

@@ -120,6 +120,11 @@ class Enable:
     state: bool = True
     allow_toggle: AllowToggle = AllowToggle.ANY
 
+    @property
+    def is_switched_with_all(self) -> bool:
+        """Whether switching all tools switches this one as well."""
+        return self.allow_toggle is AllowToggle.ANY
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCommand:

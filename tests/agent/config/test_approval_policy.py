@@ -8,7 +8,12 @@ from dataclasses import replace
 import pytest
 
 from jpweb.agent.config import Configuration, Mode
-from jpweb.agent.config.approval_policy import is_opened, remove_gates
+from jpweb.agent.config.approval_policy import (
+    SecondModel,
+    describe_approval,
+    is_opened,
+    remove_gates,
+)
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.config.trust import (
@@ -47,6 +52,29 @@ def read_single_item(text: str) -> TrustItem:
 
 def entry(toml: str, source: str = LOCAL) -> str:
     return f"[conversation.tools.t]\n{source}{toml}\n"
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_describe_approval_has_the_words_of_gates_for_each_mode(mode: Mode):
+    config = read_configuration(entry(f'run = "{mode}"\nresult = "{mode}"'))
+    texts = describe_approval(config.tools["t"], SecondModel.from_configuration(config))
+    gates = read_single_item(entry(f'run = "{mode}"\nresult = "{mode}"')).gates["t"]
+    assert gates[:2] == (f"approval: {texts.run}", f"result: {texts.result}")
+
+
+@pytest.mark.parametrize(
+    ("toml", "text"),
+    [
+        ('target = "user"', "answered by a person"),
+        ('target = "assistant"', "answered by a second model"),
+        ("answer = true", "configured answer (not shown)"),
+        ("exclusive = true", "answered by a person; human answer required"),
+    ],
+)
+def test_describe_approval_names_who_answers_a_question(toml: str, text: str):
+    config = read_configuration(entry(f"{QUESTION}{toml}"))
+    second_model = SecondModel.from_configuration(config)
+    assert describe_approval(config.tools["t"], second_model).questions == {"confirm": text}
 
 
 @pytest.mark.parametrize("toml", LOOSER)

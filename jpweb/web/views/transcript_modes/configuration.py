@@ -55,7 +55,7 @@ def show_configuration(request: Request, conversation: Conversation) -> HttpResp
         "parameters": _list_parameters(shown_step),
         "tool_choice": configuration.escape_invisible(loaded_config.assistant.tool_choice),
         "prompt_texts": conversation_config.list_prompt_texts(conversation, history, shown_step),
-        "tools": [_make_tool_row(offer) for offer in shown_step.config.offers],
+        "tools": [_make_tool_row(offer, shown_step) for offer in shown_step.config.offers],
         "offered_count": len(shown_step.config.tools),
         "is_owner": access.has_request_role(request, conversation.workspace_id, Role.OWNER),
         "trust_url": reverse("conversation-trust", args=[conversation.pk]),
@@ -128,7 +128,7 @@ def _list_parameters(step: ConfigStep) -> list[tuple[str, str]]:
     ]
 
 
-def _make_tool_row(offer: ToolOffer) -> dict[str, Any]:
+def _make_tool_row(offer: ToolOffer, step: ConfigStep) -> dict[str, Any]:
     tool = offer.tool
     first_line = tool.model_description.strip().partition("\n")[0]
     return {
@@ -136,7 +136,6 @@ def _make_tool_row(offer: ToolOffer) -> dict[str, Any]:
         "description": configuration.escape_invisible(first_line),
         "is_offered": offer.is_offered,
         "reason": display_text.UNAVAILABLE_LABELS.get(offer.availability.name, ""),
-        "run": tool.run.value,
-        "result": tool.result.value,
+        "approval": configuration.describe_approval(tool, step.config.configuration),
         "source": configuration.escape_invisible(configuration.format_tool_source(tool)),
     }

@@ -129,7 +129,7 @@ def _render_page(
         "excluded_names": [
             escape_invisible(offer.tool.name)
             for offer in workspace_config.offers
-            if not configuration.is_switched_with_all(offer.tool)
+            if not offer.tool.enable.is_switched_with_all
         ],
         "rows": [_make_row(offer, workspace_config) for offer in workspace_config.offers],
         "review_groups": trust_form.group_statuses(
@@ -163,8 +163,10 @@ def _render_page(
 def _make_row(offer: ToolOffer, workspace_config: WorkspaceConfig) -> Mapping[str, Any]:
     """Return the template values of a tool's row."""
     tool = offer.tool
+    approval = configuration.describe_approval(tool, workspace_config.configuration)
     return {
         "tool": tool,
+        "approval": approval,
         "description": escape_invisible(tool.model_description.strip().partition("\n")[0]),
         "source": escape_invisible(configuration.format_tool_source(tool)),
         "is_offered": offer.is_offered,
@@ -174,10 +176,8 @@ def _make_row(offer: ToolOffer, workspace_config: WorkspaceConfig) -> Mapping[st
         "questions": [
             {
                 "id": escape_invisible(name),
-                "target": question.target.value,
+                "text": approval.questions[name],
                 "label": escape_invisible(question.prompt_label or ""),
-                "answer": question.answer is not None,
-                "exclusive": question.exclusive,
             }
             for name, question in tool.questions.items()
         ],

@@ -90,7 +90,7 @@ def test_tools_page_lists_tools_to_all_members(configured_world: World, person_n
     html_page = page(configured_world, person_name)
     assert html_page.find_one(**{"data-model": "anthropic/claude"})
     row_text = row(html_page, "t")
-    for part in ("<b>bold</b>", "not trusted yet", "ask", "overwrite", "assistant", "local"):
+    for part in ("<b>bold</b>", "not trusted yet", "required", "overwrite", "model", "local"):
         assert part in row_text
     assert "second line" not in row_text
     assert "human answer required" in row_text
