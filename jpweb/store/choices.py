@@ -231,7 +231,7 @@ class DecisionKind(TextChoices):
     UNATTENDED = "unattended", "Ran without asking"
     DELIVER = "deliver", "Result"
     TRUST = "trust", "Trust"
-    RIGHTS = "rights", "Rights"
+    RIGHTS = "rights", "Members and roles"
     REDACTION = "redaction", "Redaction"
     REVIEW = "review", "Review"
     SETTING = "setting", "Setting"

@@ -183,7 +183,9 @@ def test_page_leads_to_the_changes_of_roles_in_its_workspace(world: World):
     post(world, f"/memberships/{world.member('reader').pk}/role", role="30")
     client = world.client("owner")
     page = parse_page(client.get(f"/workspaces/{world.workspace.pk}/people"))
-    (link,) = [tag["href"] for tag in page if tag.tag == "a" and tag.text == "Role history"]
+    (link,) = [
+        tag["href"] for tag in page if tag.tag == "a" and tag.text == "History of members and roles"
+    ]
     assert link == f"/audit/decisions?kind=rights&workspace={world.workspace.pk}"
     (row,) = [tag for tag in parse_page(client.get(link)) if "data-decision" in tag]
     assert "Role changed" in row.text

@@ -51,7 +51,7 @@ def test_readers_behind_the_first_page_are_on_the_next(
         address = f"/account/readers{links[0]}" if links else ""
     assert pages == [["Ann", "Cay"], ["Bob"]]
     assert address == ""
-    assert "No older readers" in client.get("/account/readers?before=1").content.decode()
+    assert "No older views" in client.get("/account/readers?before=1").content.decode()
 
 
 def test_starter_sees_who_read_their_conversation(
@@ -77,7 +77,7 @@ def test_person_who_started_a_turn_sees_who_read_its_conversation(
     making.mirrored_conversation(world.workspace, ChatRequest("Of jp alone"))
     making.start_run(conversation, responder)
     client = world.client("responder")
-    assert "Nobody else has opened" in client.get("/account/readers").content.decode()
+    assert "Nobody else has viewed" in client.get("/account/readers").content.decode()
     world.client("reader").get(f"/conversations/{conversation.pk}")
     read_log.write_reads(gathered_reads)
     record_act(Act.EXPORTED, OPERATOR, Place(world.workspace.pk), file="questions.csv")
@@ -146,7 +146,7 @@ def test_starter_sees_who_downloaded_lists_of_the_workspace(world: World, addres
     download(world, address, "owner")
     page = world.client("owner").get("/account/readers").content.decode()
     readers, _, exports = page.partition("Exports of whole workspaces")
-    assert "Nobody else has opened" in readers
+    assert "Nobody else has viewed" in readers
     assert re.findall(r'data-label="Person"[^>]*>([^<]*)<', exports) == ["Auditor"]
     assert 'data-label="Exports" class="number">1<' in exports
     page = world.client("reader").get("/account/readers").content.decode()
@@ -171,7 +171,7 @@ def test_page_says_up_to_when_views_were_purged(world: World, path: str):
     retention.purge_all(before, OPERATOR)
     page = client.get(path).content.decode()
     assert before.isoformat() in page
-    assert "Nobody else has opened your conversations." not in page
+    assert "Nobody else has viewed your conversations." not in page
     record_act(Act.READ, actor, place, view="conversation")
     assert "data-purged" in client.get(path).content.decode()
 

@@ -42,7 +42,11 @@ def test_pages_of_groups_lead_to_the_changes_of_roles(world: World):
     post(world, path, group=world.group.pk, role=Role.RESPONDER)
     for address in ("/groups", f"/groups/{world.group.pk}"):
         page = parse_page(client.get(address))
-        (link,) = [tag["href"] for tag in page if tag.tag == "a" and tag.text == "Role history"]
+        (link,) = [
+            tag["href"]
+            for tag in page
+            if tag.tag == "a" and tag.text == "History of members and roles"
+        ]
         rows = [tag for tag in parse_page(client.get(link)) if "data-decision" in tag]
         assert "Night shift" in rows[0].text
 
