@@ -10,6 +10,6 @@ window.addEventListener("beforeprint", () => {
   const first = Math.min(...windows.map((window) => Number(window.dataset.first)));
   const last = Math.max(...windows.map((window) => Number(window.dataset.last)));
   const { entryCount } = byId("counts").dataset;
-  note.textContent = `events ${first + 1} to ${lacksMore("later") ? entryCount : last + 1}`;
+  note.textContent = `events ${first} to ${lacksMore("later") ? entryCount - 1 : last}`;
   note.toggleAttribute("data-all", lacksMore("earlier") && lacksMore("later"));
 });

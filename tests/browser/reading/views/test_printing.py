@@ -27,7 +27,7 @@ def test_print_note_names_the_printed_events_and_the_export(shelf: Visit):
     expect(note).to_be_hidden()
     prepare_printing(page)
     before = note.inner_text()
-    assert before.startswith("Printed: events 1 to ")
+    assert before.startswith("Printed: events 0 to ")
     assert "only what is expanded. The whole conversation is in Export" in before
     for part in (".toolbar", ".site-header", "#outline", ".time-strip", "#composer"):
         expect(page.locator(part)).to_be_hidden()
