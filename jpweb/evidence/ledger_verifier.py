@@ -386,8 +386,8 @@ def main(argv: list[str] | None = None) -> int:
     lines = [
         f"The chain holds up to entry {head['sequence']}, signed {head['signed_at']} "
         f"with the key {statement['public_key']}.",
-        f"{text_count} of {head['sequence']} entries have their text; "
-        f"{head['sequence'] - text_count} are hashes alone (hidden or purged).",
+        f"{text_count} of {head['sequence']} entries have their text. "
+        f"Hash only (hidden or purged): {head['sequence'] - text_count}.",
     ]
     write_lines(lines + (describe_kept_heads(options.head) if options.head else []))
     return 0

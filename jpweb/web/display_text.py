@@ -119,9 +119,9 @@ RECEIPT_LABELS = {
 
 #: Labels of each sort order of the conversation list, of its next page and of its previous page.
 LIST_SORT_LABELS = {
-    Sort.ACTIVITY: ("Last activity", "Older", "Newer"),
-    Sort.WAITING: ("Longest waiting", "Shorter-waiting", "Longer-waiting"),
-    Sort.LENGTH: ("Most events", "Shorter", "Longer"),
+    Sort.ACTIVITY: ("Last activity", "Older conversations", "Newer conversations"),
+    Sort.WAITING: ("Longest waiting", "Shorter waits", "Longer waits"),
+    Sort.LENGTH: ("Most events", "Shorter conversations", "Longer conversations"),
 }
 
 ORIGIN_LABELS = {

@@ -50,13 +50,14 @@ def test_verifier_says_how_many_entries_have_their_text(file: Path):
     lines = file.read_text().splitlines()
     entries = [json.loads(line) for line in lines[1:]]
     count = sum("text" in entry for entry in entries)
-    hidden = f"{len(entries) - count} are hashes alone (hidden or purged)."
-    line = f"{count} of {len(entries)} entries have their text; {hidden}"
+    hidden = f"Hash only (hidden or purged): {len(entries) - count}."
+    line = f"{count} of {len(entries)} entries have their text. {hidden}"
     assert verify(file).stdout.splitlines()[1] == line
     hashes = [{name: entry[name] for name in ("sequence", "text_hash")} for entry in entries]
     file.write_text("\n".join([lines[0], *map(json.dumps, hashes)]) + "\n")
-    line = f"0 of {len(entries)} entries have their text; {len(entries)} are hashes alone"
-    assert verify(file).stdout.splitlines()[1] == f"{line} (hidden or purged)."
+    line = f"0 of {len(entries)} entries have their text. "
+    hidden = f"Hash only (hidden or purged): {len(entries)}."
+    assert verify(file).stdout.splitlines()[1] == line + hidden
 
 
 def test_file_of_before_hashes_beside_texts_verifies(file: Path):
