@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Iterable
 from datetime import timedelta
@@ -27,6 +26,7 @@ from jpweb.store.models import (
 )
 from jpweb.store.people import group_members, identities, member_roles, second_factors, sessions
 from jpweb.store.people.member_roles import RoleChange, record_membership
+from jpweb.store.people.token_hashes import hash_token
 from jpweb.store.sql.compiled_query import CompiledQuery
 
 LINK_LIFETIME = timedelta(days=7)
@@ -161,7 +161,7 @@ def issue_link(
     SignInLink.objects.create(
         person=person,
         maker_id=session_maker_id or maker_id,
-        token_hash=_hash_token(token),
+        token_hash=hash_token(token),
         expires_at=clock.now() + LINK_LIFETIME,
     )
     actor = OPERATOR if maker is None else Actor.from_person(maker)
@@ -184,7 +184,7 @@ def use_link(token: str) -> UsedLink:
 
     A link that another person made counts only while that person may make it.
     """
-    link = _find_usable(token_hash=_hash_token(token))
+    link = _find_usable(token_hash=hash_token(token))
     if second_factors.find_factor(link.person_id) is not None:
         raise CodeRequired(link.pk)
     return _use(link)
@@ -389,7 +389,3 @@ def _lock_member(member: Membership) -> Membership:
         name = member.person.display_name
         raise MembershipEnded(f"{name} is no longer in {member.workspace.name}.")
     return current_member
-
-
-def _hash_token(token: str) -> str:
-    return hashlib.sha256(token.encode(errors="replace")).hexdigest()

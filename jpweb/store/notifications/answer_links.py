@@ -5,7 +5,6 @@ A link is found by the hash of its token; the token itself is only in the notifi
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,6 +16,7 @@ from jpweb.store.database import clock
 from jpweb.store.errors import InvalidLink
 from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.models import AnswerLink, Inquiry, Person
+from jpweb.store.people.token_hashes import hash_token
 
 LINK_LIFETIME = timedelta(days=7)
 
@@ -51,7 +51,7 @@ def issue_link(inquiry_id: int, person_id: int) -> str:
     AnswerLink.objects.create(
         inquiry_id=inquiry_id,
         person_id=person_id,
-        token_hash=_hash_token(token),
+        token_hash=hash_token(token),
         expires_at=clock.now() + LINK_LIFETIME,
     )
     return token
@@ -64,7 +64,7 @@ def resolve_link(token: str) -> ResolvedLink:
     person.
     """
     links = AnswerLink.objects.filter(
-        token_hash=_hash_token(token), expires_at__gt=clock.now(), person__is_active=True
+        token_hash=hash_token(token), expires_at__gt=clock.now(), person__is_active=True
     )
     related_names = (
         "person",
@@ -94,7 +94,3 @@ def _get_status(row: AnswerLink, role: Role | None) -> LinkStatus:
     if row.used_at is not None or run is None or run.state not in UNFINISHED_STATES:
         return LinkStatus.CLOSED
     return LinkStatus.LIVE
-
-
-def _hash_token(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()

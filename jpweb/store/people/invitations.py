@@ -10,7 +10,6 @@ to which nobody else's link led.
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Invitation, Membership, Person, SignInLink, Workspace
 from jpweb.store.people import identities, member_roles, names, sessions
 from jpweb.store.people.identities import NO_REMOVAL, Removal
+from jpweb.store.people.token_hashes import hash_token
 
 INVITATION_LIFETIME = timedelta(days=7)
 #: Invitations and sign-in links, together, that one person can make in an hour.
@@ -66,7 +66,7 @@ def create_invitation(workspace: Workspace, name: str, role: Role, inviter: Pers
         name=name,
         role=role,
         inviter=inviter,
-        token_hash=_hash_token(token),
+        token_hash=hash_token(token),
         expires_at=Now() + INVITATION_LIFETIME,
     )
     place = Place(workspace.pk)
@@ -94,7 +94,7 @@ def list_pending(workspace_id: int) -> QuerySet[Invitation]:
 
 def find_invitation(token: str) -> Invitation:
     """Return an invitation; this does not use it. Raises InvalidLink."""
-    row = _filter_usable().select_related("workspace").filter(token_hash=_hash_token(token)).first()
+    row = _filter_usable().select_related("workspace").filter(token_hash=hash_token(token)).first()
     if row is None:
         raise InvalidLink(
             "This invitation is invalid: it is used, withdrawn, expired or incomplete."
@@ -248,7 +248,3 @@ def _filter_usable() -> QuerySet[Invitation]:
         person__is_active=True,
     )
     return Invitation.objects.filter(Exists(ownerships), expires_at__gt=Now())
-
-
-def _hash_token(token: str) -> str:
-    return hashlib.sha256(token.encode(errors="replace")).hexdigest()

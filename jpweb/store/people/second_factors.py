@@ -6,7 +6,6 @@ Wrong codes are counted in the person's row, under its lock: for all server proc
 from __future__ import annotations
 
 import base64
-import hashlib
 import secrets
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from jpweb.store.database import clock
 from jpweb.store.ledger.entries import SYSTEM, Actor, Place, record_act
 from jpweb.store.models import Person, RecoveryCode, SecondFactor
 from jpweb.store.people import totp
+from jpweb.store.people.token_hashes import hash_token
 
 MAX_FAILURES = 5
 FIRST_LOCK = timedelta(minutes=15)
@@ -181,8 +181,7 @@ def _make_recovery_codes(factor: SecondFactor) -> list[str]:
 
 
 def _hash_code(typed_code: str) -> str:
-    code = "".join(typed_code.upper().replace("-", " ").split())
-    return hashlib.sha256(code.encode(errors="replace")).hexdigest()
+    return hash_token("".join(typed_code.upper().replace("-", " ").split()))
 
 
 def _record(act: Act, actor: Actor, person_id: int, **details: str) -> None:

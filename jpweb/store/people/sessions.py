@@ -6,7 +6,6 @@ name their person, so that all sign-ins of a person can be ended at once.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,6 +20,7 @@ from django.db.models.functions import Now
 
 from jpweb.store.database import clock
 from jpweb.store.models import SignIn
+from jpweb.store.people.token_hashes import hash_token
 from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: Key in a session's data, of the other person who made the sign-in link that led to it.
@@ -111,7 +111,7 @@ class OpenSignIn:
 
 def hash_key(session_key: str) -> str:
     """Return the primary key of a session's row."""
-    return hashlib.sha256(session_key.encode(errors="replace")).hexdigest()
+    return hash_token(session_key)
 
 
 def find_live(session_key: str | None) -> SignIn | None:

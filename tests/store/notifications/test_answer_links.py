@@ -96,3 +96,8 @@ def test_resolve_link_refuses_all_invalid_links_with_equal_text(
     with pytest.raises(InvalidLink) as mistyped:
         answer_links.resolve_link("mistyped")
     assert str(error.value) == str(mistyped.value)
+
+
+def test_resolve_link_of_an_unpaired_surrogate_is_invalid():
+    with pytest.raises(InvalidLink):
+        answer_links.resolve_link("\ud800")
