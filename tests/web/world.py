@@ -91,9 +91,10 @@ class World:
 
 def clear_limits() -> None:
     """Forget what was counted of anybody: people of several tests have the same keys."""
-    socket_limits.clear_budgets()
-    for limit in rate_limits.ALL_LIMITS:
-        limit.clear()
+    socket_limits._budgets.clear()
+    for limit in vars(rate_limits).values():
+        if isinstance(limit, rate_limits.RateLimit):
+            limit.clear()
 
 
 @contextmanager

@@ -77,11 +77,6 @@ def measure_offset(cursor: CursorWrapper) -> None:
     _offset.due_at = received_at + MEASURE_INTERVAL_SECONDS
 
 
-def reset_offset() -> None:
-    """Use the machine's clock as the database's, as with SQLite."""
-    _offset.origin, _offset.due_at = None, 0.0
-
-
 def measure_on_connect(connection: Any, **_: Any) -> None:
     """Measure on Django's ``connection_created`` once per interval, or after a jump of a clock."""
     if connection.vendor != "postgresql" or not _is_due():

@@ -79,10 +79,6 @@ SEARCH_LIMIT = RateLimit(120, 60)
 TYPING_LIMIT = RateLimit(400, 60)
 #: WebSocket connections per person: 240 a minute.
 SOCKET_LIMIT = RateLimit(240, 60)
-ALL_LIMITS = (
-    *(REFUSED_LINK_LIMIT, REFUSED_REQUEST_LIMIT, SIGN_ON_LIMIT),
-    *(SEARCH_LIMIT, TYPING_LIMIT, SOCKET_LIMIT),
-)
 
 
 def make_refusal(reason: str, seconds: int) -> HttpResponse:

@@ -68,8 +68,3 @@ def measure_cost(message: ClientMessage) -> float:
             return 1 + len(message.cards) / CARDS_PER_COST
         case AnswerMessage():
             return 1
-
-
-def clear_budgets() -> None:
-    """Clear all budgets."""
-    _budgets.clear()

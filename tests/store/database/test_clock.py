@@ -50,7 +50,7 @@ class Connection:
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
     origin, due_at = clock._offset.origin, clock._offset.due_at
-    clock.reset_offset()
+    clock._offset.origin, clock._offset.due_at = None, 0.0
     yield
     clock._offset.origin, clock._offset.due_at = origin, due_at
 
