@@ -14,7 +14,7 @@ from typing import Any
 
 import django
 
-from jpweb.agent.config import Mcp, McpServer, ModelConfig, ProviderConfig, ToolConfig
+from jpweb.agent.config import McpServer, McpSource, ModelConfig, ProviderConfig, ToolConfig
 from jpweb.agent.errors import ProviderFailed
 from jpweb.agent.ports import Answer, ProviderRequest
 from jpweb.agent.provider_info import SERVED_PROVIDERS
@@ -67,7 +67,7 @@ async def conversation(mcp: str, vendor: str) -> None:
             ("web", "fail", {"why": CANARY}),
             ("web", "settings", {"name": CANARY}),
         ):
-            config = ToolConfig(tool, "", {}, source=Mcp(server, tool))
+            config = ToolConfig(tool, "", {}, source=McpSource(server, tool))
             outcome = await connections.make_tool(config).execute(arguments, {}, answer)
             print(tool, type(outcome).__name__)
     for name in SERVED_PROVIDERS:

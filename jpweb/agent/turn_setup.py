@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jpweb.agent.config import DetachedPolicy, Enable, RequestConfig, ToolConfig
+from jpweb.agent.config import DetachedPolicy, EnableConfig, RequestConfig, ToolConfig
 from jpweb.agent.ports import BuiltinTool, FormatArguments, OutsideTool, PermissionSource
 from jpweb.agent.tools import BUILTINS
 from jpweb.agent.tools.describe_tools import DescribeTools
@@ -14,7 +14,7 @@ from jpweb.stream.thread import SystemPart
 
 def make_default_config(tool: BuiltinTool) -> ToolConfig:
     """Return the default configuration of a built-in."""
-    enable = getattr(tool, "ENABLE", Enable())
+    enable = getattr(tool, "ENABLE", EnableConfig())
     return ToolConfig(tool.NAME, tool.DESCRIPTION, tool.PARAMETERS, tool.QUESTIONS, enable=enable)
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from jpweb.agent.config import (
-    Builtin,
+    BuiltinSource,
     Configuration,
-    Local,
-    Mcp,
+    LocalSource,
+    McpSource,
     ToolConfig,
     approval_policy,
     display,
@@ -298,11 +298,11 @@ def describe_approval(tool: ToolConfig, loaded_config: Configuration) -> Approva
 def format_tool_source(tool: ToolConfig) -> str:
     """Return a tool's source in JP's notation."""
     match tool.source:
-        case Builtin():
+        case BuiltinSource():
             return "builtin"
-        case Local(local_name):
+        case LocalSource(local_name):
             return "local" if local_name == tool.name else f"local.{local_name}"
-        case Mcp(server, name):
+        case McpSource(server, name):
             return f"mcp.{server}" if name == tool.name else f"mcp.{server}.{name}"
 
 
@@ -374,15 +374,15 @@ def _make_tool_offer(
     if not tool.enable.state:
         return ToolOffer(tool, ToolAvailability.OFF)
     match tool.source:
-        case Builtin():
+        case BuiltinSource():
             is_known = any(tool.name == builtin.name for builtin in list_builtin_configs())
             trust_state = trust_states.get((TrustItemKind.TOOL, tool.name), TrustState.TRUSTED)
             return ToolOffer(
                 tool, _TOOL_AVAILABILITY[trust_state] if is_known else ToolAvailability.NO_BUILTIN
             )
-        case Local():
+        case LocalSource():
             return ToolOffer(tool, _TOOL_AVAILABILITY[trust_states[TrustItemKind.TOOL, tool.name]])
-        case Mcp(server):
+        case McpSource(server):
             if server not in configuration.servers:
                 return ToolOffer(tool, ToolAvailability.NO_SERVER)
             return ToolOffer(tool, _SERVER_AVAILABILITY[trust_states[TrustItemKind.SERVER, server]])

@@ -15,9 +15,9 @@ from django.utils.crypto import salted_hmac
 
 from jpweb.agent.config import (
     UNSET_MODEL,
-    Builtin,
-    Local,
-    Mcp,
+    BuiltinSource,
+    LocalSource,
+    McpSource,
     ModelConfig,
     ProviderConfig,
     trust,
@@ -233,7 +233,7 @@ async def _format_arguments(
 def _list_needed_servers(workspace_config: WorkspaceConfig) -> list[McpServer]:
     """Return the trusted MCP servers that an offered tool needs."""
     sources = (tool.source for tool in workspace_config.tools)
-    names = {source.server for source in sources if isinstance(source, Mcp)}
+    names = {source.server for source in sources if isinstance(source, McpSource)}
     return [workspace_config.configuration.servers[name] for name in sorted(names)]
 
 
@@ -268,16 +268,16 @@ def _build_setup(
     problems_by_tool = dict(workspace_config.unavailable)
     for tool in workspace_config.tools:
         match tool.source:
-            case Builtin() if (
+            case BuiltinSource() if (
                 tool.name == DemoVault.NAME and model_config.provider != ScriptedProvider.NAME
             ):
                 problems_by_tool[tool.name] = "It is a part of the script's demonstration."
-            case Builtin():
+            case BuiltinSource():
                 offered_tools.append(tool)
-            case Local():
+            case LocalSource():
                 offered_tools.append(tool)
                 outside_tools[tool.name] = LocalTool(tool, place)
-            case Mcp():
+            case McpSource():
                 try:
                     offered_tools.append(connections.make_tool_config(tool))
                     outside_tools[tool.name] = connections.make_tool(tool)
@@ -300,7 +300,7 @@ def _build_setup(
         definitions={
             tool.name: _hash_definition(workspace_config, tool)
             for tool in offered_tools
-            if not isinstance(tool.source, Builtin)  # defined by jpweb's code, not by a file
+            if not isinstance(tool.source, BuiltinSource)  # defined by jpweb's code, not by a file
         },
     )
 
@@ -310,7 +310,7 @@ def _hash_definition(workspace_config: WorkspaceConfig, tool: ToolConfig) -> str
     source = tool.source
     server = (
         workspace_config.configuration.servers.get(source.server)
-        if isinstance(source, Mcp)
+        if isinstance(source, McpSource)
         else None
     )
     return salted_hmac(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import Local, Mode, QuestionConfig, ToolCommand
+from jpweb.agent.config import ApprovalMode, LocalSource, QuestionConfig, ToolCommand
 from jpweb.agent.ports import Answer, Permitted, RunPrompt, Skipped
 from jpweb.agent.tool_outcome import NeedsInput, Question, Success, ToolOutcome
 from jpweb.stream.answer_type import Boolean, Text
@@ -44,12 +44,14 @@ class Shell:
         return Success("done") if "confirm" in answers else NeedsInput(QUESTION)
 
 
-def changes(default: str, mode: Mode = Mode.ASK) -> dict[str, Any]:
+def changes(default: str, mode: ApprovalMode = ApprovalMode.ASK) -> dict[str, Any]:
     schema = {"type": "object", "properties": {"target": {"type": "string", "default": default}}}
-    return {"run": mode, "parameters": schema, "source": Local("tool", ToolCommand("true"))}
+    return {"run": mode, "parameters": schema, "source": LocalSource("tool", ToolCommand("true"))}
 
 
-async def make_parked_note(mode: Mode, definition: str, permitted: Any = None) -> dict[str, Any]:
+async def make_parked_note(
+    mode: ApprovalMode, definition: str, permitted: Any = None
+) -> dict[str, Any]:
     """Return the note of the question at which a call waits that had the default "safe"."""
     shell = Shell()
     bench = ToolBench((shell.tool,), [wait_forever()], changes={"tool": changes("safe", mode)})
@@ -66,14 +68,14 @@ async def make_parked_note(mode: Mode, definition: str, permitted: Any = None) -
     return note
 
 
-def make_changed_turn(shell: Shell, definition: str, mode: Mode, *events: Any) -> Any:
+def make_changed_turn(shell: Shell, definition: str, mode: ApprovalMode, *events: Any) -> Any:
     """Return the turn that goes on with the default "rm -rf"."""
     turn = make_turn(CALL, *events, tools=(shell.tool,), tool=changes("rm -rf", mode))
     turn.setup = replace(turn.setup, definitions={"tool": definition})
     return turn
 
 
-@pytest.mark.parametrize("mode", [Mode.ASK, Mode.EDIT, Mode.UNATTENDED])
+@pytest.mark.parametrize("mode", [ApprovalMode.ASK, ApprovalMode.EDIT, ApprovalMode.UNATTENDED])
 async def test_resumed_call_with_another_default_runs_its_old_arguments(mode):
     note = await make_parked_note(mode, "one")
     shell = Shell()
@@ -86,19 +88,19 @@ async def test_resumed_call_with_another_default_runs_its_old_arguments(mode):
 
 
 async def test_resumed_call_runs_what_a_person_had_edited():
-    note = await make_parked_note(Mode.EDIT, "one", {"target": "mine"})
+    note = await make_parked_note(ApprovalMode.EDIT, "one", {"target": "mine"})
     shell = Shell()
     response = settle(Answered(answer=True), **PERSON)
-    turn = make_changed_turn(shell, "one", Mode.EDIT, event(WAITS, **note), response)
+    turn = make_changed_turn(shell, "one", ApprovalMode.EDIT, event(WAITS, **note), response)
     await resume_to_notes(turn)
     assert shell.runs == [{"target": "mine"}]
 
 
 async def test_resumed_call_of_a_changed_tool_asks_for_everything_again():
-    note = await make_parked_note(Mode.ASK, "one")
+    note = await make_parked_note(ApprovalMode.ASK, "one")
     shell = Shell()
     response = settle(Answered(answer=True), **PERSON)
-    turn = make_changed_turn(shell, "two", Mode.ASK, event(WAITS, **note), response)
+    turn = make_changed_turn(shell, "two", ApprovalMode.ASK, event(WAITS, **note), response)
     turn.prompter.decisions = [Permitted({"target": "rm -rf"})]
     turn.prompter.replies[:] = [Answer(value=False)]
     await resume_to_notes(turn)
@@ -110,19 +112,19 @@ async def test_resumed_call_of_a_changed_tool_asks_for_everything_again():
 
 
 async def test_changed_tool_that_a_person_skips_does_not_run():
-    note = await make_parked_note(Mode.ASK, "one")
+    note = await make_parked_note(ApprovalMode.ASK, "one")
     shell = Shell()
     response = settle(Answered(answer=True), **PERSON)
-    turn = make_changed_turn(shell, "two", Mode.ASK, event(WAITS, **note), response)
+    turn = make_changed_turn(shell, "two", ApprovalMode.ASK, event(WAITS, **note), response)
     turn.prompter.decisions = [Skipped()]
     await resume_to_notes(turn)
     assert shell.runs == []
 
 
 async def test_question_that_waits_for_a_changed_tool_is_closed_and_asked_again():
-    note = await make_parked_note(Mode.UNATTENDED, "one")
+    note = await make_parked_note(ApprovalMode.UNATTENDED, "one")
     shell = Shell()
-    turn = make_changed_turn(shell, "two", Mode.UNATTENDED, event(WAITS, **note))
+    turn = make_changed_turn(shell, "two", ApprovalMode.UNATTENDED, event(WAITS, **note))
     turn.prompter.replies[:] = [Answer(value=True)]
     await resume_to_notes(turn)
     assert turn.prompter.withdrawn == [("c1.confirm.1", CancellationReason.LOST)]
@@ -133,10 +135,10 @@ async def test_question_that_waits_for_a_changed_tool_is_closed_and_asked_again(
 
 
 async def test_unattended_call_that_is_gated_now_needs_permission():
-    note = await make_parked_note(Mode.UNATTENDED, "one")
+    note = await make_parked_note(ApprovalMode.UNATTENDED, "one")
     shell = Shell()
     response = settle(Answered(answer=True), **PERSON)
-    turn = make_changed_turn(shell, "one", Mode.ASK, event(WAITS, **note), response)
+    turn = make_changed_turn(shell, "one", ApprovalMode.ASK, event(WAITS, **note), response)
     turn.prompter.decisions = [Skipped()]
     await resume_to_notes(turn)
     assert (shell.runs, len(turn.prompter.prompts)) == ([], 1)
@@ -145,7 +147,7 @@ async def test_unattended_call_that_is_gated_now_needs_permission():
 @pytest.mark.parametrize(("definition", "prompts"), [("one", 0), ("two", 1)])
 async def test_permission_for_the_turn_holds_for_the_tool_as_it_was(definition, prompts):
     shell = Shell()
-    turn = make_changed_turn(shell, definition, Mode.ASK)
+    turn = make_changed_turn(shell, definition, ApprovalMode.ASK)
     turn.prompter.decisions = [Skipped()]
     turn.prompter.replies[:] = [Answer(value=True)]
     await resume_to_notes(turn, permissions={("tool", "one"): True})
@@ -158,7 +160,7 @@ async def test_answer_for_the_turn_holds_for_the_tool_as_it_was(definition, ques
     shell = Shell()
     note = NOTE | {"definition": "one", "tool_call_id": "c0"}
     earlier = [event(WAITS, **note), settle(Answered(answer=True), remember=True, **PERSON)]
-    turn = make_changed_turn(shell, definition, Mode.UNATTENDED, *earlier)
+    turn = make_changed_turn(shell, definition, ApprovalMode.UNATTENDED, *earlier)
     turn.prompter.replies[:] = [Answer(value=True)]
     await resume_to_notes(turn)
     assert len(turn.prompter.questions) == question_count

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import Mode, QuestionConfig, QuestionTarget, StaticAnswer
+from jpweb.agent.config import ApprovalMode, QuestionConfig, QuestionTarget, StaticAnswer
 from jpweb.agent.idle_tracker import IdleTracker
 from jpweb.agent.interrupts import Stop
 from jpweb.agent.ports import Answer, Permitted, Skipped
@@ -160,14 +160,14 @@ async def test_idle_tracker_is_idle_at_a_question_to_a_person():
 
 
 async def test_idle_tracker_is_idle_at_a_permission_with_queued_calls():
-    bench = make_bench(make_asker(), tool={"run": Mode.ASK})
+    bench = make_bench(make_asker(), tool={"run": ApprovalMode.ASK})
     calls = [CALL, make_call("c2", "tool"), make_call("c3", "tool")]
     assert await is_idle_once_ready(bench, calls, lambda: bench.prompter.prompts)
     assert len(bench.prompter.prompts) == 1
 
 
 async def test_idle_tracker_is_idle_at_a_result_approval():
-    bench = make_bench(make_asker(), tool={"result": Mode.ASK})
+    bench = make_bench(make_asker(), tool={"result": ApprovalMode.ASK})
     assert await is_idle_once_ready(bench, [CALL], lambda: bench.prompter.prompts)
 
 
@@ -178,7 +178,7 @@ async def test_idle_tracker_is_idle_when_calls_wait_in_different_ways():
         make_asker(name="d"),
         make_asker(name="done"),
     )
-    bench = make_bench(*tools, p={"run": Mode.ASK}, d={"result": Mode.ASK})
+    bench = make_bench(*tools, p={"run": ApprovalMode.ASK}, d={"result": ApprovalMode.ASK})
     calls = [make_call(name, name) for name in ("q", "p", "d", "done")]
     assert await is_idle_once_ready(
         bench, calls, lambda: bench.prompter.questions and len(bench.prompter.prompts) == 2
@@ -188,7 +188,9 @@ async def test_idle_tracker_is_idle_when_calls_wait_in_different_ways():
 @pytest.mark.parametrize("wait_kind", ["question", "permission", "result"])
 async def test_idle_tracker_is_not_idle_while_another_tool_runs(wait_kind):
     tool = make_asker(CONFIRM) if wait_kind == "question" else make_asker()
-    changes = {"permission": {"run": Mode.ASK}, "result": {"result": Mode.ASK}}.get(wait_kind, {})
+    changes = {"permission": {"run": ApprovalMode.ASK}, "result": {"result": ApprovalMode.ASK}}.get(
+        wait_kind, {}
+    )
     work = busy()
     bench = make_bench(tool, work, tool=changes)
     ready = lambda: work.runs and (bench.prompter.questions or bench.prompter.prompts)  # noqa: E731  named where it is used
@@ -197,7 +199,7 @@ async def test_idle_tracker_is_not_idle_while_another_tool_runs(wait_kind):
 
 async def test_permitted_call_counts_as_working_while_the_next_waits():
     work = busy("tool")
-    bench = make_bench(work, decisions=[Permitted({})], tool={"run": Mode.ASK})
+    bench = make_bench(work, decisions=[Permitted({})], tool={"run": ApprovalMode.ASK})
     ready = lambda: len(bench.prompter.prompts) == 2 and work.runs  # noqa: E731  named where it is used
     assert not await is_idle_once_ready(bench, [CALL, make_call("c2", "tool")], ready)
 
@@ -210,7 +212,10 @@ async def test_idle_tracker_is_not_idle_between_two_approval_prompts():
         return Skipped()
 
     bench = make_bench(
-        make_asker(CONFIRM), make_asker(name="gated"), decisions=[skip()], gated={"run": Mode.ASK}
+        make_asker(CONFIRM),
+        make_asker(name="gated"),
+        decisions=[skip()],
+        gated={"run": ApprovalMode.ASK},
     )
     reachable = bench.prompter.has_reachable_person
 
@@ -282,7 +287,7 @@ async def test_call_with_a_secret_is_not_idle_until_its_tool_has_a_result(source
         bench, [CALL], lambda: len(bench.prompter.questions) == question_count
     )
     after = ToolBench(
-        (make_asker(SECRET),), [Answer("hunter2")], changes={"tool": {"result": Mode.ASK}}
+        (make_asker(SECRET),), [Answer("hunter2")], changes={"tool": {"result": ApprovalMode.ASK}}
     )
     after.prompter.decisions = [Never()]
     assert await is_idle_once_ready(after, [CALL], lambda: after.prompter.prompts)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import Mode, RequestConfig
+from jpweb.agent.config import ApprovalMode, RequestConfig
 from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.interrupts import Stop
 from jpweb.agent.ports import (
@@ -89,7 +89,7 @@ async def test_stop_cancels_the_running_tool_and_keeps_earlier_results():
 
 async def test_stopped_call_notes_its_edited_arguments():
     asker = make_asker(CONFIRM)
-    bench = ToolBench((asker,), [wait_forever()], changes={"tool": {"run": Mode.EDIT}})
+    bench = ToolBench((asker,), [wait_forever()], changes={"tool": {"run": ApprovalMode.EDIT}})
     bench.prompter.decisions = [Permitted({"n": 2})]
     await run_and_stop(bench, [make_call("c1", "tool", n=1)], lambda: bench.prompter.questions)
     assert bench.recorder.results == [("c1", model_messages.STOPPED, False)]
@@ -98,7 +98,9 @@ async def test_stopped_call_notes_its_edited_arguments():
 
 async def test_call_stopped_at_its_result_approval_notes_edited_arguments():
     tool = StubTool("tool", lambda *_: Success("result"))
-    bench = ToolBench((tool,), changes={"tool": {"run": Mode.EDIT, "result": Mode.ASK}})
+    bench = ToolBench(
+        (tool,), changes={"tool": {"run": ApprovalMode.EDIT, "result": ApprovalMode.ASK}}
+    )
     bench.prompter.decisions = [Permitted({"n": 2}), wait_forever()]
     calls = [make_call("c1", "tool", n=1)]
     await run_and_stop(bench, calls, lambda: len(bench.prompter.prompts) == 2)

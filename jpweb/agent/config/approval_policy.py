@@ -14,11 +14,11 @@ from jpweb.agent.config.display import escape_invisible
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.system_prompt import DEFAULT_PROMPT
 from jpweb.agent.config.types import (
+    ApprovalMode,
     AssistantConfig,
     Configuration,
     DetachedPolicy,
     InquiryConfig,
-    Mode,
     QuestionConfig,
     QuestionTarget,
     ToolConfig,
@@ -30,17 +30,17 @@ LabeledLines: TypeAlias = tuple[tuple[str, str], ...]
 _GATE_KEYS = ("run", "result", "detached")
 _QUESTION_KEYS = ("answer", "target", "exclusive")
 _ASSISTANT_KEYS = ("model", "system_prompt", "system_prompt_sections", "instructions")
-_RUN_TEXTS: Mapping[Mode, str] = {
-    Mode.ASK: "required",
-    Mode.UNATTENDED: "none",
-    Mode.EDIT: "a person edits the arguments",
-    Mode.SKIP: "always skipped",
+_RUN_TEXTS: Mapping[ApprovalMode, str] = {
+    ApprovalMode.ASK: "required",
+    ApprovalMode.UNATTENDED: "none",
+    ApprovalMode.EDIT: "a person edits the arguments",
+    ApprovalMode.SKIP: "always skipped",
 }
-_RESULT_TEXTS: Mapping[Mode, str] = {
-    Mode.ASK: "sent to the model after approval",
-    Mode.UNATTENDED: "sent to the model",
-    Mode.EDIT: "a person edits it",
-    Mode.SKIP: "not sent to the model",
+_RESULT_TEXTS: Mapping[ApprovalMode, str] = {
+    ApprovalMode.ASK: "sent to the model after approval",
+    ApprovalMode.UNATTENDED: "sent to the model",
+    ApprovalMode.EDIT: "a person edits it",
+    ApprovalMode.SKIP: "not sent to the model",
 }
 _PERSON_TEXT = "answered by a person"
 _WHEN_UNREACHABLE = "if no one can answer"
@@ -204,7 +204,10 @@ def collect_hidden(tool: ToolConfig, second_model: SecondModel) -> dict[str, Any
 def is_opened(tool: ToolConfig, baseline: ToolConfig) -> bool:
     """Tell whether a person approves in fewer places than in the tool's own configuration."""
     modes = ((tool.run, baseline.run), (tool.result, baseline.result))
-    if any(mode is Mode.UNATTENDED and mode is not baseline_mode for mode, baseline_mode in modes):
+    if any(
+        mode is ApprovalMode.UNATTENDED and mode is not baseline_mode
+        for mode, baseline_mode in modes
+    ):
         return True
     if {DetachedPolicy.AUTO, DetachedPolicy.DEFAULTS} & set(tool.detached.values()):
         return True

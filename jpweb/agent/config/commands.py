@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 
 from jpweb.agent.config.table_reader import TableReader
-from jpweb.agent.config.types import Builtin, Local, Mcp, ToolCommand, ToolSource
+from jpweb.agent.config.types import BuiltinSource, LocalSource, McpSource, ToolCommand, ToolSource
 
 _LINE_TEXT = "a command line whose quotes are closed"
 _SOURCES_TEXT = '"builtin", "local", "local.<name>", "mcp.<server>" or "mcp.<server>.<tool>"'
@@ -47,20 +47,20 @@ def read_source(tool: TableReader, name: str, builtin: bool) -> ToolSource:
     """Return the source of a tool; optional for a built-in."""
     value = tool.get_text("source")
     if value is None and builtin:
-        return Builtin()
+        return BuiltinSource()
     kind, *parts = (value or "").split(".", 2 if (value or "").startswith("mcp.") else 1)
     if value is None or not all(parts):
         raise tool.make_error("source", _SOURCES_TEXT)
     match kind, parts:
         case "builtin", _:
-            return Builtin()
+            return BuiltinSource()
         case "local", _:
             tool_command = read_command(tool, "command")
             if tool_command is None:
                 raise tool.make_error("command", f"{_LINE_TEXT}, or a table: the tool is local")
-            return Local(parts[0] if parts else name, tool_command)
+            return LocalSource(parts[0] if parts else name, tool_command)
         case "mcp", [server, *tools]:
-            return Mcp(server, tools[0] if tools else name)
+            return McpSource(server, tools[0] if tools else name)
         case _:
             raise tool.make_error("source", _SOURCES_TEXT)
 

@@ -8,17 +8,17 @@ from typing import Any
 
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.table_reader import TableReader, join_choices
-from jpweb.agent.config.types import AllowToggle, DetachedPolicy, Enable, ToolConfig
+from jpweb.agent.config.types import AllowToggle, DetachedPolicy, EnableConfig, ToolConfig
 from jpweb.agent.errors import InvalidConfiguration
 
 #: The one-word forms of ``enable`` (RFD 081).
-SHORTHANDS: Mapping[bool | str, Enable] = {
-    True: Enable(True, AllowToggle.ANY),
-    "on": Enable(True, AllowToggle.ANY),
-    False: Enable(False, AllowToggle.ANY),
-    "off": Enable(False, AllowToggle.ANY),
-    "always": Enable(True, AllowToggle.NEVER),
-    "explicit": Enable(False, AllowToggle.IF_NAMED),
+SHORTHANDS: Mapping[bool | str, EnableConfig] = {
+    True: EnableConfig(True, AllowToggle.ANY),
+    "on": EnableConfig(True, AllowToggle.ANY),
+    False: EnableConfig(False, AllowToggle.ANY),
+    "off": EnableConfig(False, AllowToggle.ANY),
+    "always": EnableConfig(True, AllowToggle.NEVER),
+    "explicit": EnableConfig(False, AllowToggle.IF_NAMED),
 }
 DETACHED_KINDS = ("run", "deliver", "tool")
 #: Values of ``allow_toggle`` with which a tool may be switched by its name.
@@ -42,18 +42,22 @@ def expand_shorthands(layer: Layer) -> Layer:
     return Layer(layer.name, expanded_values)
 
 
-def read_shorthand(value: Any) -> Enable | None:
+def read_shorthand(value: Any) -> EnableConfig | None:
     """Return the setting of a one-word form, None where it is none."""
     return SHORTHANDS.get(value) if isinstance(value, bool | str) else None
 
 
-def resolve_enable(tool: TableReader, *fallbacks: Enable | None) -> Enable:
+def resolve_enable(tool: TableReader, *fallbacks: EnableConfig | None) -> EnableConfig:
     """Return the tool's setting; absent fields come from the first fallback that is set."""
-    inherited_enable = next((setting for setting in fallbacks if setting is not None), Enable())
+    inherited_enable = next(
+        (setting for setting in fallbacks if setting is not None), EnableConfig()
+    )
     return read_enable(tool, inherited_enable) or inherited_enable
 
 
-def read_enable(tool: TableReader, inherited_enable: Enable | None = None) -> Enable | None:
+def read_enable(
+    tool: TableReader, inherited_enable: EnableConfig | None = None
+) -> EnableConfig | None:
     """Return the setting that a table has, None where it has none."""
     value = tool.get("enable")
     if value is None:
@@ -66,7 +70,7 @@ def read_enable(tool: TableReader, inherited_enable: Enable | None = None) -> En
         )
         raise tool.make_error("enable", join_choices(*choices, "a table of state and allow_toggle"))
     enable_table = tool.get_table("enable")
-    base = inherited_enable or Enable()
+    base = inherited_enable or EnableConfig()
     state, toggle = (
         enable_table.get_flag("state"),
         enable_table.get_choice("allow_toggle", AllowToggle),
@@ -77,7 +81,7 @@ def read_enable(tool: TableReader, inherited_enable: Enable | None = None) -> En
                 f"{enable_table.locate_key(key)} is not known. "
                 "Only state and allow_toggle are allowed here."
             )
-    return Enable(
+    return EnableConfig(
         base.state if state is None else state,
         base.allow_toggle if toggle is None else toggle,
     )

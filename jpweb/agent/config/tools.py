@@ -15,11 +15,11 @@ from jpweb.agent.config.tool_schema import read_schema
 from jpweb.agent.config.types import (
     CAPABILITIES,
     AccessRule,
-    Builtin,
+    ApprovalMode,
+    BuiltinSource,
     DetachedPolicy,
-    Enable,
-    Local,
-    Mode,
+    EnableConfig,
+    LocalSource,
     ParameterText,
     QuestionConfig,
     QuestionTarget,
@@ -43,13 +43,13 @@ _UNUSED_KEYS = ("style",)
 class ToolDefaults:
     """``conversation.tools."*"``."""
 
-    enable: Enable | None = None
-    run: Mode | None = None
+    enable: EnableConfig | None = None
+    run: ApprovalMode | None = None
     run_setting: SettingPlace | None = None
-    result: Mode | None = None
+    result: ApprovalMode | None = None
     cancellation_response: str | None = None
     formatter: ToolCommand | None = None
-    format: Mode | None = None
+    format: ApprovalMode | None = None
     detached: DetachedPolicies = field(default_factory=dict)
 
 
@@ -80,12 +80,12 @@ def read_tools(
 def _read_defaults(table: TableReader) -> ToolDefaults:
     defaults = ToolDefaults(
         enable=toggles.read_enable(table),
-        run=table.get_choice("run", Mode),
+        run=table.get_choice("run", ApprovalMode),
         run_setting=table.find_setting("run"),
-        result=table.get_choice("result", Mode),
+        result=table.get_choice("result", ApprovalMode),
         cancellation_response=table.get_text("cancellation_response"),
         formatter=commands.read_formatter(table),
-        format=table.get_choice("format", Mode),
+        format=table.get_choice("format", ApprovalMode),
         detached=_read_detached(table),
     )
     table.note_unknown_keys(*_UNUSED_KEYS)
@@ -116,7 +116,7 @@ class _ToolReader:
             parameters=read_schema(
                 parameters,
                 builtin.parameters if builtin else {},
-                is_typed=isinstance(source, Local) and builtin is None,
+                is_typed=isinstance(source, LocalSource) and builtin is None,
             ),
             questions=self._read_questions(aliases),
             source=source,
@@ -125,14 +125,14 @@ class _ToolReader:
             ),
             summary=_coalesce(table.get_text("summary"), builtin.summary if builtin else None),
             examples=_coalesce(table.get_text("examples"), builtin.examples if builtin else None),
-            run=self._read_mode("run", isinstance(source, Builtin)),
-            run_setting=self._find_run_setting(isinstance(source, Builtin)),
-            result=self._read_mode("result", isinstance(source, Builtin)),
+            run=self._read_mode("run", isinstance(source, BuiltinSource)),
+            run_setting=self._find_run_setting(isinstance(source, BuiltinSource)),
+            result=self._read_mode("result", isinstance(source, BuiltinSource)),
             cancellation_response=_coalesce(
                 table.get_text("cancellation_response"), self.defaults.cancellation_response
             ),
             formatter=commands.read_formatter(table) if is_styled else self.defaults.formatter,
-            format=table.get_choice("format", Mode) or self.defaults.format,
+            format=table.get_choice("format", ApprovalMode) or self.defaults.format,
             options=_read_options(table),
             access=self._read_access(source),
             parameter_texts={
@@ -149,8 +149,8 @@ class _ToolReader:
         """Return the access rules of all layers; paths are looked at when the tool runs."""
         if self.table.get_mapping("access") is None:
             return None
-        if not isinstance(source, Local):
-            kind = type(source).__name__.lower()
+        if not isinstance(source, LocalSource):
+            kind = source.KIND.lower()
             raise InvalidConfiguration(
                 f"{self.table.locate_key('access')} is only supported on local tools, and "
                 f"{self.name} is a {kind} tool. Remove it, or make the tool local."
@@ -164,16 +164,16 @@ class _ToolReader:
             entries.add_layer(TableReader.from_layer(layer).descend(table.path), "fs")
         return tuple(_read_rule(*entry) for entry in entries.entries)
 
-    def _read_mode(self, key: Literal["run", "result"], is_inside: bool) -> Mode:
+    def _read_mode(self, key: Literal["run", "result"], is_inside: bool) -> ApprovalMode:
         """Return a mode. A tool from outside asks before it runs, unless configured otherwise."""
-        mode = self.table.get_choice(key, Mode)
+        mode = self.table.get_choice(key, ApprovalMode)
         if mode is not None:
             return mode
         if is_inside and self.builtin is not None:
             return self.builtin.run if key == "run" else self.builtin.result
         if key == "result":
-            return self.defaults.result or Mode.UNATTENDED
-        return self.defaults.run or (Mode.UNATTENDED if is_inside else Mode.ASK)
+            return self.defaults.result or ApprovalMode.UNATTENDED
+        return self.defaults.run or (ApprovalMode.UNATTENDED if is_inside else ApprovalMode.ASK)
 
     def _find_run_setting(self, is_inside: bool) -> SettingPlace | None:
         """Return the place of ``run``; the defaults hold for tools from outside alone."""

@@ -20,11 +20,11 @@ from jpweb.agent.config.display import escape_invisible, mask_url
 from jpweb.agent.config.types import (
     CAPABILITIES,
     DEFAULT_START_SECONDS,
-    Builtin,
+    BuiltinSource,
     Configuration,
-    Local,
-    Mcp,
+    LocalSource,
     McpServer,
+    McpSource,
     ProviderConfig,
     ToolCommand,
     ToolConfig,
@@ -127,7 +127,7 @@ def make_definition(tool: ToolConfig, server: McpServer | None) -> str:
     text may hold keys, of ``server`` above all, so that only a keyed hash of it may be saved.
     """
     content = {
-        "source": [type(tool.source).__name__, asdict(tool.source)],
+        "source": [tool.source.KIND, asdict(tool.source)],
         "server": None if server is None else asdict(server),
         "parameters": tool.parameters,
         "options": tool.options,
@@ -205,7 +205,7 @@ class _GatedTool:
 
     def collect_state(self) -> list[Any]:
         # A local tool's parameters are part of its command's item, a built-in's are jpweb's own.
-        parameters = self.tool.parameters if isinstance(self.tool.source, Mcp) else None
+        parameters = self.tool.parameters if isinstance(self.tool.source, McpSource) else None
         return [
             _get_remote_name(self.tool),
             approval_policy.collect_gates(self.tool, self.second),
@@ -224,7 +224,7 @@ def _list_tool_items(
     option_lines = [("options", json.dumps(tool.options, sort_keys=True))] if tool.options else []
     lines = (*option_lines, *_list_access_lines(tool), *_list_parameter_lines(tool.parameters))
     inputs["parameters"] = tool.parameters
-    if isinstance(tool.source, Local):
+    if isinstance(tool.source, LocalSource):
         name_lines = (
             () if tool.source.tool == tool.name else (("called with the name", tool.source.tool),)
         )
@@ -232,7 +232,7 @@ def _list_tool_items(
         display_lines = (*_list_command_lines(tool.source.command), *name_lines, *lines)
         yield _make_item(TrustItemKind.TOOL, tool.name, display_lines, content, [gated])
     elif (
-        isinstance(tool.source, Builtin)
+        isinstance(tool.source, BuiltinSource)
         and builtin is not None
         and approval_policy.is_opened(gated.tool, builtin)
     ):
@@ -351,12 +351,12 @@ def _make_item(
 
 
 def _get_server_name(tool: ToolConfig) -> str | None:
-    return tool.source.server if isinstance(tool.source, Mcp) else None
+    return tool.source.server if isinstance(tool.source, McpSource) else None
 
 
 def _get_remote_name(tool: ToolConfig) -> str | None:
     """Return the server's own name of a tool."""
-    return tool.source.tool if isinstance(tool.source, Mcp) else None
+    return tool.source.tool if isinstance(tool.source, McpSource) else None
 
 
 def _format_lines(lines: Iterable[tuple[str, str]]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from jpweb.stream.thread import SystemPart
 
@@ -86,7 +86,7 @@ class QuestionConfig:
     expires_after: float | None = None
 
 
-class Mode(StrEnum):
+class ApprovalMode(StrEnum):
     """``run`` and ``result``: whether a person approves a call, or its result, first."""
 
     ASK = "ask"
@@ -114,7 +114,7 @@ class AllowToggle(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Enable:
+class EnableConfig:
     """Whether a tool is offered, and whether that may be switched (RFD 081)."""
 
     state: bool = True
@@ -136,27 +136,32 @@ class ToolCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class Builtin:
+class BuiltinSource:
     """A tool that is part of jpweb, found by its own name."""
+
+    #: The name of the kind of source in definitions, whose hashes are saved; likewise below.
+    KIND: ClassVar[str] = "Builtin"
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
+class LocalSource:
     """A subprocess. ``tool`` is the name that the command is given."""
 
+    KIND: ClassVar[str] = "Local"
     tool: str
     command: ToolCommand
 
 
 @dataclass(frozen=True, slots=True)
-class Mcp:
+class McpSource:
     """A tool of an MCP server."""
 
+    KIND: ClassVar[str] = "Mcp"
     server: str
     tool: str
 
 
-ToolSource: TypeAlias = Builtin | Local | Mcp
+ToolSource: TypeAlias = BuiltinSource | LocalSource | McpSource
 
 
 class AccessRule(NamedTuple):
@@ -208,16 +213,16 @@ class ToolConfig:
     description: str
     parameters: Mapping[str, Any]
     questions: Mapping[str, QuestionConfig] = field(default_factory=dict)
-    source: ToolSource = Builtin()
-    enable: Enable = Enable()
+    source: ToolSource = BuiltinSource()
+    enable: EnableConfig = EnableConfig()
     summary: str | None = None
     examples: str | None = None
-    run: Mode = Mode.UNATTENDED
+    run: ApprovalMode = ApprovalMode.UNATTENDED
     run_setting: SettingPlace | None = field(default=None, compare=False)
-    result: Mode = Mode.UNATTENDED
+    result: ApprovalMode = ApprovalMode.UNATTENDED
     cancellation_response: str | None = None
     formatter: ToolCommand | None = None
-    format: Mode | None = None
+    format: ApprovalMode | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     access: tuple[AccessRule, ...] | None = None
     parameter_texts: Mapping[str, ParameterText] = field(default_factory=dict)
@@ -233,7 +238,7 @@ class ToolConfig:
     @property
     def can_format_first(self) -> bool:
         """Whether the formatter runs before a person has permitted the call, as ``run`` does."""
-        return self.formatter is not None and (self.format or self.run) is Mode.UNATTENDED
+        return self.formatter is not None and (self.format or self.run) is ApprovalMode.UNATTENDED
 
     @property
     def model_description(self) -> str:

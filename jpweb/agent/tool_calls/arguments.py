@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jpweb.agent.config import Local, ToolConfig
+from jpweb.agent.config import LocalSource, ToolConfig
 from jpweb.agent.tool_outcome import Failed
 from jpweb.stream.errors import MalformedElement
 from jpweb.stream.event_kind import check_storable
@@ -25,7 +25,7 @@ def prepare_arguments(config: ToolConfig, arguments: Mapping[str, Any]) -> dict[
     A local tool's are completed and checked here; other tools check their own.
     """
     decoded_arguments: dict[str, Any] = parse_embedded_json(config.parameters, dict(arguments))
-    if not isinstance(config.source, Local):
+    if not isinstance(config.source, LocalSource):
         return _refuse_unrecordable(decoded_arguments)
     completed_arguments: dict[str, Any] = fill_defaults(config.parameters, decoded_arguments)
     problem_texts = list(find_problems(config.parameters, completed_arguments))

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from jpweb.agent.config import Mode
+from jpweb.agent.config import ApprovalMode
 from jpweb.agent.event_writer import EventWriter
 from jpweb.agent.interrupts import (
     CallInterrupts,
@@ -182,7 +182,7 @@ class ToolCoordinator:
         is_queued = False
         for call in calls:
             progress, config = resumption.progress.get(call.id), self._configs.get(call.name)
-            is_gated = config is not None and config.run in (Mode.ASK, Mode.EDIT)
+            is_gated = config is not None and config.run in (ApprovalMode.ASK, ApprovalMode.EDIT)
             if call.id in resumption.waiting_ids and (progress is None or progress.content is None):
                 is_queued = True
             elif (
@@ -240,7 +240,7 @@ class ToolCoordinator:
             return result
         tool = self._configs.get(call.name)
         return await self._permission_prompts.offer_result(
-            call, result, edit=tool is not None and tool.result is Mode.EDIT
+            call, result, edit=tool is not None and tool.result is ApprovalMode.EDIT
         )
 
     async def _save_progress(
@@ -287,7 +287,7 @@ class ToolCoordinator:
         if problem is not None:
             return CallResult(problem, is_error=True)
         config = self._configs[call.name]
-        is_gated = config.run is not Mode.UNATTENDED
+        is_gated = config.run is not ApprovalMode.UNATTENDED
         definition = self._definitions.get(call.name, "")
         grant = self._state.take_grant(call.id, definition)
         arguments = prepare_arguments(config, call.arguments)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum, StrEnum, auto
 from typing import Any
 
-from jpweb.agent.config import Builtin, DetachedPolicy, Mode, ToolConfig
+from jpweb.agent.config import ApprovalMode, BuiltinSource, DetachedPolicy, ToolConfig
 from jpweb.agent.ports import PermissionSource
 
 
@@ -44,16 +44,16 @@ class Policy(StrEnum):
 
 
 def decide_permission(
-    mode: Mode,
+    mode: ApprovalMode,
     remembered_decision: bool | None,
     *,
     is_person_reachable: bool,
     detached_policy: DetachedPolicy,
 ) -> PermissionAction:
     """Return the action; no side effects. A remembered decision replaces asking a person."""
-    if mode is Mode.UNATTENDED:
+    if mode is ApprovalMode.UNATTENDED:
         return PermissionAction.RUN
-    if mode is Mode.SKIP:
+    if mode is ApprovalMode.SKIP:
         return PermissionAction.SKIP
     if not is_person_reachable and detached_policy is not DetachedPolicy.WAIT:
         return (
@@ -63,16 +63,16 @@ def decide_permission(
         )
     if remembered_decision is not None:
         return PermissionAction.RUN if remembered_decision else PermissionAction.SKIP_REMEMBERED
-    return PermissionAction.EDIT if mode is Mode.EDIT else PermissionAction.ASK
+    return PermissionAction.EDIT if mode is ApprovalMode.EDIT else PermissionAction.ASK
 
 
 def decide_delivery(
-    mode: Mode, *, is_person_reachable: bool, detached_policy: DetachedPolicy
+    mode: ApprovalMode, *, is_person_reachable: bool, detached_policy: DetachedPolicy
 ) -> DeliveryAction:
     """Return the action; no side effects."""
-    if mode is Mode.UNATTENDED:
+    if mode is ApprovalMode.UNATTENDED:
         return DeliveryAction.DELIVER
-    if mode is Mode.SKIP:
+    if mode is ApprovalMode.SKIP:
         return DeliveryAction.SKIP
     if not is_person_reachable and detached_policy is not DetachedPolicy.WAIT:
         return (
@@ -80,14 +80,14 @@ def decide_delivery(
             if detached_policy is DetachedPolicy.AUTO
             else DeliveryAction.DENY
         )
-    return DeliveryAction.EDIT if mode is Mode.EDIT else DeliveryAction.ASK
+    return DeliveryAction.EDIT if mode is ApprovalMode.EDIT else DeliveryAction.ASK
 
 
 def find_policy(
-    mode: Mode, *, is_person_reachable: bool, detached_policy: DetachedPolicy
+    mode: ApprovalMode, *, is_person_reachable: bool, detached_policy: DetachedPolicy
 ) -> Policy:
     """Return the policy that decided where no prompt was made; only for modes that ask or skip."""
-    if mode is Mode.SKIP:
+    if mode is ApprovalMode.SKIP:
         return Policy.SKIP
     is_detached = not is_person_reachable and detached_policy is not DetachedPolicy.WAIT
     return Policy.DETACHED if is_detached else Policy.REMEMBERED
@@ -112,7 +112,7 @@ def note_unattended(tool: ToolConfig) -> dict[str, dict[str, Any]]:
     Calls of built-in tools have none: they read what the model is sent anyway, or ask a person,
     and that question is on record.
     """
-    if isinstance(tool.source, Builtin):
+    if isinstance(tool.source, BuiltinSource):
         return {}
     note = make_policy_note(tool.name, Policy.UNATTENDED, is_allowed=True)
     place = {} if tool.run_setting is None else tool.run_setting._asdict()

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from jpweb.agent.config import Builtin, Local, Mcp, Mode, ToolConfig
+from jpweb.agent.config import ApprovalMode, BuiltinSource, LocalSource, McpSource, ToolConfig
 from jpweb.agent.interrupts import InterruptedResult, Interrupts, run_interruptible
 from jpweb.agent.ports import (
     Delivered,
@@ -74,13 +74,13 @@ class PermissionPrompts:
 
         ``is_asked``: a person was asked about it before its process released it; they decide.
         """
-        if tool.run is Mode.UNATTENDED and not is_asked:
+        if tool.run is ApprovalMode.UNATTENDED and not is_asked:
             return Permission(call.arguments, policies=note_unattended(tool))
         with self._idle_tracker.track_wait_at_gate():
             await self._prompt_lock.acquire()
         try:
             if is_asked:
-                return await self._ask_person(call, tool, edit=tool.run is Mode.EDIT)
+                return await self._ask_person(call, tool, edit=tool.run is ApprovalMode.EDIT)
             return await self._apply_policy(call, tool)
         finally:
             self._prompt_lock.release()
@@ -163,7 +163,7 @@ class PermissionPrompts:
         self, call: ToolCallRequest, tool: ToolConfig, result: CallResult, save_result: SaveResult
     ) -> CallResult | InterruptedResult:
         """Return the result for the model, saved while a person is asked about it."""
-        if tool.result is Mode.UNATTENDED:
+        if tool.result is ApprovalMode.UNATTENDED:
             return result
         is_person_reachable = await self._prompter.has_reachable_person()
         detached_policy = tool.detached.get("deliver", self._detached)
@@ -216,9 +216,9 @@ class PermissionPrompts:
 def describe_tool(tool: ToolConfig) -> str:
     """Return a description of the tool that is about to run, for people."""
     match tool.source:
-        case Builtin():
+        case BuiltinSource():
             return f"{tool.name} (built-in)"
-        case Local():
+        case LocalSource():
             return f"{tool.name} (local)"
-        case Mcp(server):
+        case McpSource(server):
             return f"{tool.name} (MCP server {server})"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from jpweb.agent.config import AllowToggle, Enable, QuestionConfig
+from jpweb.agent.config import AllowToggle, EnableConfig, QuestionConfig
 from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success, ToolOutcome
 from jpweb.stream.answer_type import AnswerType, Boolean, Option, Select, Text
 from jpweb.stream.errors import MalformedElement
@@ -70,7 +70,7 @@ class AskUser:
     QUESTIONS: Mapping[str, QuestionConfig] = {
         _QUESTION_ID: QuestionConfig(prompt_label="Assistant")
     }
-    ENABLE = Enable(allow_toggle=AllowToggle.IF_NAMED)
+    ENABLE = EnableConfig(allow_toggle=AllowToggle.IF_NAMED)
 
     async def execute(
         self, arguments: Mapping[str, Any], answers: Mapping[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from jpweb.agent.config import AllowToggle, Enable, ParameterText, QuestionConfig, ToolConfig
+from jpweb.agent.config import AllowToggle, EnableConfig, ParameterText, QuestionConfig, ToolConfig
 from jpweb.agent.tool_outcome import Failed, Success, ToolOutcome
 from jpweb.stream.inquiry import InquirySource
 
@@ -32,7 +32,7 @@ class DescribeTools:
     }
     QUESTIONS: Mapping[str, QuestionConfig] = {}
     #: Not switchable: it is offered only with tools to describe, and costs nothing.
-    ENABLE: ClassVar[Enable] = Enable(state=True, allow_toggle=AllowToggle.NEVER)
+    ENABLE: ClassVar[EnableConfig] = EnableConfig(state=True, allow_toggle=AllowToggle.NEVER)
 
     def __init__(self, tools: Iterable[ToolConfig]) -> None:
         self._tools = {tool.name: tool for tool in tools}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from jpweb.agent.config import Configuration, Mode
+from jpweb.agent.config import ApprovalMode, Configuration
 from jpweb.agent.config.approval_policy import (
     SecondModel,
     describe_approval,
@@ -54,8 +54,8 @@ def entry(toml: str, source: str = LOCAL) -> str:
     return f"[conversation.tools.t]\n{source}{toml}\n"
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_describe_approval_has_the_words_of_gates_for_each_mode(mode: Mode):
+@pytest.mark.parametrize("mode", ApprovalMode)
+def test_describe_approval_has_the_words_of_gates_for_each_mode(mode: ApprovalMode):
     config = read_configuration(entry(f'run = "{mode}"\nresult = "{mode}"'))
     texts = describe_approval(config.tools["t"], SecondModel.from_configuration(config))
     gates = read_single_item(entry(f'run = "{mode}"\nresult = "{mode}"')).gates["t"]
@@ -188,7 +188,7 @@ def test_a_default_that_opens_the_built_ins_asks_about_each():
 
 
 def test_a_built_in_that_asks_by_itself_may_not_be_silenced():
-    builtin = replace(OWN[0], run=Mode.ASK)
+    builtin = replace(OWN[0], run=ApprovalMode.ASK)
     assert is_opened(OWN[0], builtin)
     assert not is_opened(builtin, builtin)
 
@@ -219,7 +219,7 @@ def load_layered(text: str, above: str) -> tuple[Configuration, Configuration]:
 def test_gates_in_owner_overrides_need_no_trust():
     text = entry("")
     configuration, files = load_layered(text, OWNERS)
-    assert configuration.tools["t"].run is Mode.UNATTENDED
+    assert configuration.tools["t"].run is ApprovalMode.UNATTENDED
     assert files.tools["t"].summary == "kept"
     assert files.tools["t"].get_question("confirm").prompt_label == "kept"
     (item,) = list_trust_items(configuration, files, OWN)

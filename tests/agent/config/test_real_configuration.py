@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jpweb.agent.config import Builtin, Configuration, ModelConfig, QuestionTarget
+from jpweb.agent.config import BuiltinSource, Configuration, ModelConfig, QuestionTarget
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.config.trust import list_trust_items
@@ -37,7 +37,7 @@ def test_real_configuration_is_read_without_notes(configuration: Configuration):
 
 def test_real_configuration_has_its_tools_and_the_built_ins(configuration: Configuration):
     assert {"ask_user", "cargo_check", "describe_tools", "github_issues"} < set(configuration.tools)
-    assert isinstance(configuration.tools["describe_tools"].source, Builtin)
+    assert isinstance(configuration.tools["describe_tools"].source, BuiltinSource)
     question = configuration.tools["fs_create_file"].get_question("overwrite_file")
     assert question.target is QuestionTarget.USER
     assert question.answer is not None

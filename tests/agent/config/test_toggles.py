@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jpweb.agent.config import AllowToggle, Enable, ToolConfig
+from jpweb.agent.config import AllowToggle, EnableConfig, ToolConfig
 from jpweb.agent.config.toggles import toggle_tools
 from jpweb.agent.errors import InvalidConfiguration
 from tests.agent.config.making import LOCAL, get_refusal, read_tool_config
@@ -16,44 +16,44 @@ GROUP = AllowToggle.IF_NAMED_OR_GROUP
 @pytest.mark.parametrize(
     ("toml_value", "expected"),
     [
-        ("true", Enable(True, ANY)),
-        ('"on"', Enable(True, ANY)),
-        ("false", Enable(False, ANY)),
-        ('"off"', Enable(False, ANY)),
-        ('"always"', Enable(True, NEVER)),
-        ('"explicit"', Enable(False, IF_NAMED)),
-        ("{}", Enable(True, ANY)),
-        ("{state = false}", Enable(False, ANY)),
-        ('{allow_toggle = "if_named_or_group"}', Enable(True, GROUP)),
-        ('{state = false, allow_toggle = "never"}', Enable(False, NEVER)),
+        ("true", EnableConfig(True, ANY)),
+        ('"on"', EnableConfig(True, ANY)),
+        ("false", EnableConfig(False, ANY)),
+        ('"off"', EnableConfig(False, ANY)),
+        ('"always"', EnableConfig(True, NEVER)),
+        ('"explicit"', EnableConfig(False, IF_NAMED)),
+        ("{}", EnableConfig(True, ANY)),
+        ("{state = false}", EnableConfig(False, ANY)),
+        ('{allow_toggle = "if_named_or_group"}', EnableConfig(True, GROUP)),
+        ('{state = false, allow_toggle = "never"}', EnableConfig(False, NEVER)),
     ],
 )
-def test_enable_has_a_word_for_each_usual_setting(toml_value: str, expected: Enable):
+def test_enable_has_a_word_for_each_usual_setting(toml_value: str, expected: EnableConfig):
     assert read_tool_config(f"{LOCAL}enable = {toml_value}").enable == expected
 
 
 def test_tool_is_enabled_and_switchable_by_default():
-    assert read_tool_config(LOCAL).enable == Enable(True, ANY)
+    assert read_tool_config(LOCAL).enable == EnableConfig(True, ANY)
 
 
 def test_enable_fields_fall_back_to_defaults_independently():
     explicit = 'enable = "explicit"'
-    assert read_tool_config(LOCAL, defaults=explicit).enable == Enable(False, IF_NAMED)
+    assert read_tool_config(LOCAL, defaults=explicit).enable == EnableConfig(False, IF_NAMED)
     assert read_tool_config(
         f"{LOCAL}enable = {{state = true}}", defaults=explicit
-    ).enable == Enable(True, IF_NAMED)
+    ).enable == EnableConfig(True, IF_NAMED)
 
 
 def test_a_layer_that_sets_one_field_keeps_the_other_even_of_a_word():
     config = read_tool_config(f'{LOCAL}enable = "explicit"', "enable = {state = true}")
-    assert config.enable == Enable(True, IF_NAMED)
-    assert read_tool_config("enable = {state = false}", name="ask_user").enable == Enable(
+    assert config.enable == EnableConfig(True, IF_NAMED)
+    assert read_tool_config("enable = {state = false}", name="ask_user").enable == EnableConfig(
         False, IF_NAMED
     )
 
 
 def test_a_word_above_says_both_fields():
-    assert read_tool_config(f'{LOCAL}enable = "always"', "enable = false").enable == Enable(
+    assert read_tool_config(f'{LOCAL}enable = "always"', "enable = false").enable == EnableConfig(
         False, ANY
     )
 
@@ -85,7 +85,7 @@ def test_a_table_of_enable_is_strict(table: str, expected: str):
 def tools(state: bool) -> dict[str, ToolConfig]:
     return {
         allow_toggle.value: ToolConfig(
-            allow_toggle.value, "", {}, enable=Enable(state, allow_toggle)
+            allow_toggle.value, "", {}, enable=EnableConfig(state, allow_toggle)
         )
         for allow_toggle in AllowToggle
     }

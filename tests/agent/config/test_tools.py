@@ -6,12 +6,9 @@ import pytest
 
 from jpweb.agent.config import (
     AccessRule,
-    Builtin,
+    ApprovalMode,
     DetachedPolicy,
     InquiryConfig,
-    Local,
-    Mcp,
-    Mode,
     ModelConfig,
     QuestionConfig,
     QuestionTarget,
@@ -22,6 +19,7 @@ from jpweb.agent.config import (
 )
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
+from jpweb.agent.config.types import BuiltinSource, LocalSource, McpSource
 from jpweb.agent.tools.ask_user import AskUser
 from tests.agent.config.making import (
     LOCAL,
@@ -32,6 +30,7 @@ from tests.agent.config.making import (
     read_tool_config,
 )
 
+ASK, UNATTENDED, EDIT, SKIP = ApprovalMode
 HERE = "[conversation.tools.t]\n"
 
 
@@ -60,27 +59,27 @@ def test_built_in_tool_keeps_fields_that_a_layer_omits():
 def test_a_built_in_does_not_ask_before_it_runs_even_where_all_others_do():
     defaults = 'run = "ask"\nresult = "ask"\nenable = "explicit"'
     config = read_tool_config("", name="ask_user", defaults=defaults)
-    assert (config.run, config.result) == (Mode.UNATTENDED, Mode.UNATTENDED)
+    assert (config.run, config.result) == (UNATTENDED, UNATTENDED)
     assert config.enable.state
-    assert read_tool_config('run = "ask"', name="ask_user", defaults=defaults).run is Mode.ASK
+    assert read_tool_config('run = "ask"', name="ask_user", defaults=defaults).run is ASK
 
 
 def test_tool_config_can_replace_a_built_in_by_a_local_tool():
     config = read_tool_config('source = "local"\ncommand = "mine"', name="ask_user")
-    assert config.source == Local("ask_user", ToolCommand("mine"))
+    assert config.source == LocalSource("ask_user", ToolCommand("mine"))
     assert config.description == AskUser.DESCRIPTION
-    assert config.run is Mode.ASK
+    assert config.run is ASK
 
 
 @pytest.mark.parametrize(
     ("toml_value", "expected"),
     [
-        ('"builtin"', Builtin()),
-        ('"builtin.x"', Builtin()),
-        ('"local"', Local("t", ToolCommand("true"))),
-        ('"local.other.name"', Local("other.name", ToolCommand("true"))),
-        ('"mcp.s"', Mcp("s", "t")),
-        ('"mcp.s.x.y"', Mcp("s", "x.y")),
+        ('"builtin"', BuiltinSource()),
+        ('"builtin.x"', BuiltinSource()),
+        ('"local"', LocalSource("t", ToolCommand("true"))),
+        ('"local.other.name"', LocalSource("other.name", ToolCommand("true"))),
+        ('"mcp.s"', McpSource("s", "t")),
+        ('"mcp.s.x.y"', McpSource("s", "x.y")),
     ],
 )
 def test_a_source_is_one_word_and_perhaps_names(toml_value: str, expected: ToolSource):
@@ -107,7 +106,7 @@ def test_tool_config_refuses_an_invalid_source(source: str | None):
     ],
 )
 def test_a_command_is_a_line_or_a_table(toml_value: str, expected: ToolCommand):
-    assert read_tool_config(f'source = "local"\ncommand = {toml_value}').source == Local(
+    assert read_tool_config(f'source = "local"\ncommand = {toml_value}').source == LocalSource(
         "t", expected
     )
 
@@ -133,16 +132,16 @@ def test_tool_config_refuses_an_invalid_command(toml: str, expected: str):
 @pytest.mark.parametrize("line", ["", "   ", "''"])
 def test_an_empty_command_loads_and_fails_when_the_tool_is_run(line: str):
     config = read_tool_config(f'source = "local"\ncommand = "{line}"')
-    assert config.source == Local("t", ToolCommand(""))
+    assert config.source == LocalSource("t", ToolCommand(""))
 
 
 def test_tool_from_outside_asks_before_a_run_by_default():
-    assert read_tool_config(LOCAL).run is read_tool_config('source = "mcp.s"').run is Mode.ASK
-    assert read_tool_config('source = "builtin"').run is Mode.UNATTENDED
-    assert read_tool_config(LOCAL).result is Mode.UNATTENDED
-    assert read_tool_config(LOCAL, defaults='run = "edit"\nresult = "skip"').run is Mode.EDIT
-    assert read_tool_config(LOCAL, defaults='run = "edit"\nresult = "skip"').result is Mode.SKIP
-    assert read_tool_config(f'{LOCAL}run = "skip"', defaults='run = "edit"').run is Mode.SKIP
+    assert read_tool_config(LOCAL).run is read_tool_config('source = "mcp.s"').run is ASK
+    assert read_tool_config('source = "builtin"').run is UNATTENDED
+    assert read_tool_config(LOCAL).result is UNATTENDED
+    assert read_tool_config(LOCAL, defaults='run = "edit"\nresult = "skip"').run is EDIT
+    assert read_tool_config(LOCAL, defaults='run = "edit"\nresult = "skip"').result is SKIP
+    assert read_tool_config(f'{LOCAL}run = "skip"', defaults='run = "edit"').run is SKIP
 
 
 @pytest.mark.parametrize(

@@ -263,3 +263,11 @@ def test_definition_of_a_served_tool_holds_its_server():
     ]
     first, second = (make_definition(served, config) for config in servers)
     assert first != second
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"), [("builtin", "Builtin"), ("local", "Local"), ("mcp.s", "Mcp")]
+)
+def test_definition_names_a_source_as_saved_hashes_of_it_do(source: str, kind: str):
+    tool = read_tool_config(f'source = "{source}"\ncommand = "true"', name="ask_user")
+    assert f'"source": ["{kind}", {{' in make_definition(tool, None)

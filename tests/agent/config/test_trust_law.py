@@ -170,8 +170,10 @@ LAW: dict[str, FieldRule] = {
     "StaticAnswer.value": make_gated_rule(
         f"{LOCAL}{QUESTION}answer = false\n", f"{LOCAL}{QUESTION}answer = true\n"
     ),
-    "Enable.state": make_harmless_rule("a tool that is on is offered only once it is trusted"),
-    "Enable.allow_toggle": make_harmless_rule(
+    "EnableConfig.state": make_harmless_rule(
+        "a tool that is on is offered only once it is trusted"
+    ),
+    "EnableConfig.allow_toggle": make_harmless_rule(
         "switching needs an owner here, and trust all the same"
     ),
     "ToolCommand.program": make_trusted_rule(LOCAL, LOCAL.replace("run me", "ran me")),
@@ -180,13 +182,13 @@ LAW: dict[str, FieldRule] = {
         f'{TOOL}source = "local"\ncommand = {{program = "p"}}\n',
         f'{TOOL}source = "local"\ncommand = {{program = "p", shell = true}}\n',
     ),
-    "Local.tool": make_trusted_rule(LOCAL, LOCAL.replace('"local"', '"local.other"')),
-    "Local.command": make_trusted_rule(LOCAL, LOCAL.replace("run me", "run you")),
-    "Mcp.server": make_trusted_rule(
+    "LocalSource.tool": make_trusted_rule(LOCAL, LOCAL.replace('"local"', '"local.other"')),
+    "LocalSource.command": make_trusted_rule(LOCAL, LOCAL.replace("run me", "run you")),
+    "McpSource.server": make_trusted_rule(
         f'{SERVED}{SERVER}[providers.mcp.other]\ncommand = "serve"\n',
         f'{SERVED.replace("mcp.s", "mcp.other")}{SERVER}[providers.mcp.other]\ncommand = "serve"\n',
     ),
-    "Mcp.tool": make_trusted_rule(
+    "McpSource.tool": make_trusted_rule(
         f"{SERVED}{SERVER}", f"{SERVED.replace('mcp.s', 'mcp.s.drop')}{SERVER}"
     ),
     "ProviderConfig.base_url": make_trusted_rule(PROVIDER, f'{PROVIDER}base_url = "https://x"\n'),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import DetachedPolicy, Mode
+from jpweb.agent.config import ApprovalMode, DetachedPolicy
 from jpweb.agent.interrupts import Respond, Restart, Stop
 from jpweb.agent.ports import (
     Answer,
@@ -83,7 +83,9 @@ async def test_result_is_checkpointed_until_it_is_recorded(outcome):
 
 
 async def test_result_is_checkpointed_before_its_approval():
-    bench = ToolBench((quick(),), changes={"quick": {"result": Mode.ASK, "run": Mode.EDIT}})
+    bench = ToolBench(
+        (quick(),), changes={"quick": {"result": ApprovalMode.ASK, "run": ApprovalMode.EDIT}}
+    )
     bench.prompter.decisions = [Permitted({"n": 2}), wait_forever()]
     task = asyncio.create_task(bench.run([QUICK]))
     await wait_until(lambda: len(bench.prompter.prompts) == 2)
@@ -99,7 +101,7 @@ async def test_result_is_checkpointed_before_its_approval():
     [(Delivered(), "result"), (Delivered("less"), "less"), (Withheld(), model_messages.WITHHELD)],
 )
 async def test_approved_result_replaces_the_checkpointed_result(decision, content):
-    changes = {"quick": {"result": Mode.ASK, "run": Mode.EDIT}}
+    changes = {"quick": {"result": ApprovalMode.ASK, "run": ApprovalMode.EDIT}}
     bench = ToolBench((quick(), make_asker(CONFIRM)), [wait_forever()], changes=changes)
     bench.prompter.decisions = [Permitted({"n": 2}), decision]
     task = asyncio.create_task(bench.run([QUICK, CALL]))
@@ -113,7 +115,9 @@ async def test_approved_result_replaces_the_checkpointed_result(decision, conten
 
 async def test_skipped_call_is_checkpointed_as_final():
     bench = ToolBench(
-        (quick(), make_asker(CONFIRM)), [wait_forever()], changes={"quick": {"run": Mode.ASK}}
+        (quick(), make_asker(CONFIRM)),
+        [wait_forever()],
+        changes={"quick": {"run": ApprovalMode.ASK}},
     )
     bench.prompter.decisions = [Skipped("No.")]
     task = asyncio.create_task(bench.run([QUICK, CALL]))
@@ -164,16 +168,20 @@ async def test_checkpointed_call_does_not_rerun_and_is_recorded_unchanged():
     ("decision", "content"),
     [(Delivered(), "kept"), (Delivered("less"), "less"), (Withheld(), model_messages.WITHHELD)],
 )
-@pytest.mark.parametrize("mode", [Mode.ASK, Mode.EDIT])
+@pytest.mark.parametrize("mode", [ApprovalMode.ASK, ApprovalMode.EDIT])
 async def test_checkpointed_result_goes_to_its_approval_without_a_rerun(mode, decision, content):
     progress = {"c2": CallProgress("kept", is_error=False, edited={"n": 1})}
     turn = make_turn(
-        QUICK, tools=(quick(),), progress=progress, quick={"result": mode, "run": Mode.ASK}
+        QUICK, tools=(quick(),), progress=progress, quick={"result": mode, "run": ApprovalMode.ASK}
     )
     turn.prompter.decisions = [decision]
     assert await resume(turn, waiting_call_ids=frozenset({"c2"})) is TurnEnd.COMPLETE
     [prompt] = turn.prompter.prompts
-    assert (prompt.content, prompt.is_error, prompt.edit) == ("kept", False, mode is Mode.EDIT)
+    assert (prompt.content, prompt.is_error, prompt.edit) == (
+        "kept",
+        False,
+        mode is ApprovalMode.EDIT,
+    )
     assert turn.tools[0].runs == []
     assert turn.recorder.results == [("c2", content, False)]
     assert turn.recorder.notes(ToolCallResponse) == [{"arguments": {"n": 1}}]
@@ -182,7 +190,7 @@ async def test_checkpointed_result_goes_to_its_approval_without_a_rerun(mode, de
 async def test_result_approval_stays_open_after_resuming_without_a_person():
     """They may have decided already, before they left: the policy is not asked again."""
     progress = {"c2": CallProgress("kept")}
-    turn = make_turn(QUICK, tools=(quick(),), progress=progress, quick={"result": Mode.ASK})
+    turn = make_turn(QUICK, tools=(quick(),), progress=progress, quick={"result": ApprovalMode.ASK})
     turn.setup = replace(turn.setup, detached=DetachedPolicy.AUTO)
     turn.prompter.is_reachable = False
     turn.prompter.decisions = [Withheld()]
@@ -266,7 +274,7 @@ async def test_rerun_call_says_so_also_when_a_third_process_records_it():
 
 
 async def test_a_call_that_waits_for_a_new_permission_says_so_once_it_has_run():
-    changes = {"quick": {"run": Mode.ASK}}
+    changes = {"quick": {"run": ApprovalMode.ASK}}
     turn = make_turn(QUICK, tools=(quick(),), progress={}, **changes)
     turn.prompter.decisions = [wait_forever()]
     task = asyncio.create_task(resume(turn))
@@ -281,7 +289,7 @@ async def test_a_call_that_waits_for_a_new_permission_says_so_once_it_has_run():
 
 
 async def test_a_call_that_is_not_run_after_all_says_nothing_of_running_again():
-    turn = make_turn(QUICK, tools=(quick(),), progress={}, quick={"run": Mode.ASK})
+    turn = make_turn(QUICK, tools=(quick(),), progress={}, quick={"run": ApprovalMode.ASK})
     turn.prompter.decisions = [Skipped()]
     await resume(turn)
     assert turn.recorder.notes(ToolCallResponse) == [None]
@@ -303,7 +311,7 @@ async def test_restart_keeps_the_note_that_a_call_was_running():
 
 async def test_a_call_with_a_kept_result_that_waits_for_a_person_says_again_too():
     progress = {"c2": CallProgress("kept", was_cut_off=True)}
-    turn = make_turn(QUICK, tools=(quick(),), progress=progress, quick={"result": Mode.ASK})
+    turn = make_turn(QUICK, tools=(quick(),), progress=progress, quick={"result": ApprovalMode.ASK})
     turn.prompter.decisions = [Delivered()]
     await resume(turn)
     assert turn.recorder.notes(ToolCallResponse) == [{"again": True}]
@@ -313,7 +321,10 @@ async def test_a_result_that_a_person_was_asked_about_held_up_no_permission():
     """Its call had passed the gate, and the next one may have been running."""
     calls = [make_call("c1", "quick"), QUICK]
     turn = make_turn(
-        *calls, tools=(quick(),), progress={"c1": CallProgress("kept")}, quick={"run": Mode.ASK}
+        *calls,
+        tools=(quick(),),
+        progress={"c1": CallProgress("kept")},
+        quick={"run": ApprovalMode.ASK},
     )
     turn.prompter.decisions = [Delivered(), Permitted({})]
     await resume(turn, waiting_call_ids=frozenset({"c1"}))
@@ -322,7 +333,9 @@ async def test_a_result_that_a_person_was_asked_about_held_up_no_permission():
 
 async def test_declined_call_notes_its_edited_arguments():
     declined = Declined(CancellationReason.USER)
-    bench = ToolBench((make_asker(CONFIRM),), [declined], changes={"tool": {"run": Mode.EDIT}})
+    bench = ToolBench(
+        (make_asker(CONFIRM),), [declined], changes={"tool": {"run": ApprovalMode.EDIT}}
+    )
     bench.prompter.decisions = [Permitted({"n": 2})]
     await bench.run([CALL])
     assert bench.recorder.notes(ToolCallResponse) == [{"arguments": {"n": 2}}]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from jpweb.agent.config import (
+    ApprovalMode,
     DetachedPolicy,
-    Mode,
     QuestionConfig,
     QuestionTarget,
     StaticAnswer,
@@ -109,7 +109,7 @@ async def test_skipped_refused_or_removed_call_closes_its_open_question():
         *calls, *waiting_events, tools=[make_asker(name="gated"), make_asker(name="kept")]
     )
     gated, ungated = turn.setup.tools
-    turn.setup = replace(turn.setup, tools=(replace(gated, run=Mode.ASK), ungated))
+    turn.setup = replace(turn.setup, tools=(replace(gated, run=ApprovalMode.ASK), ungated))
     turn.prompter.decisions = [Skipped()]
     turn.recorder.progress["c3"] = CallProgress("before", is_final=True)
     assert await resume(turn, has_crashed=True) is TurnEnd.COMPLETE

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import DetachedPolicy, Mode, QuestionConfig, QuestionTarget
+from jpweb.agent.config import ApprovalMode, DetachedPolicy, QuestionConfig, QuestionTarget
 from jpweb.agent.ports import Answer, Declined, Permitted, Skipped
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_outcome import Question, Success
@@ -127,7 +127,7 @@ async def test_call_with_a_question_inside_its_run_was_running():
 async def test_call_that_waited_for_permission_and_later_ones_had_not_begun():
     tools = (make_asker(), make_asker(name="free"))
     calls = [make_call("c0", "free"), CALL, make_call("c2", "tool"), make_call("c3", "free")]
-    turn = make_turn(*calls, tools=tools, tool={"run": Mode.ASK})
+    turn = make_turn(*calls, tools=tools, tool={"run": ApprovalMode.ASK})
     turn.prompter.decisions = [Permitted({}), Permitted({})]
     rerun_note = {"again": True}
     assert await resume_to_notes(turn, waiting_call_ids=frozenset({"c1"})) == [
@@ -140,7 +140,7 @@ async def test_call_that_waited_for_permission_and_later_ones_had_not_begun():
 
 async def test_calls_before_the_one_awaiting_permission_were_permitted():
     calls = [CALL, make_call("c2", "tool")]
-    turn = make_turn(*calls, tools=(make_asker(),), tool={"run": Mode.EDIT})
+    turn = make_turn(*calls, tools=(make_asker(),), tool={"run": ApprovalMode.EDIT})
     turn.prompter.decisions = [Permitted({}), Permitted({})]
     assert await resume_to_notes(turn, waiting_call_ids=frozenset({"c2"})) == [
         {"again": True},
@@ -151,7 +151,9 @@ async def test_calls_before_the_one_awaiting_permission_were_permitted():
 # permission
 
 
-@pytest.mark.parametrize("mode", [Mode.ASK, Mode.EDIT, Mode.UNATTENDED, Mode.SKIP])
+@pytest.mark.parametrize(
+    "mode", [ApprovalMode.ASK, ApprovalMode.EDIT, ApprovalMode.UNATTENDED, ApprovalMode.SKIP]
+)
 async def test_permission_asked_before_parking_skips_the_detached_policy(mode):
     """They may have decided already, before they left: the policy is not asked again."""
     turn = make_turn(CALL, tools=(make_asker(),), tool={"run": mode})
@@ -160,11 +162,11 @@ async def test_permission_asked_before_parking_skips_the_detached_policy(mode):
     turn.prompter.decisions = [Skipped("No.")]
     await resume_to_notes(turn, waiting_call_ids=frozenset({"c1"}))
     assert turn.recorder.results == [("c1", model_messages.describe_skip("No."), False)]
-    assert turn.prompter.prompts[0].edit is (mode is Mode.EDIT)
+    assert turn.prompter.prompts[0].edit is (mode is ApprovalMode.EDIT)
 
 
 async def test_a_call_that_waits_at_its_question_is_not_asked_about_again():
-    gated = {"tool": {"run": Mode.EDIT}}
+    gated = {"tool": {"run": ApprovalMode.EDIT}}
     tools = (make_asker(CONFIRM),)
     first = ToolBench(tools, [wait_forever()], changes=gated)
     first.prompter.decisions = [Permitted({"n": 2})]
@@ -192,7 +194,10 @@ async def test_a_call_that_waits_at_its_question_is_not_asked_about_again():
 async def test_a_call_that_was_permitted_as_it_is_runs_as_it_is(edits):
     note = NOTE | {"permitted": True} | ({} if edits is None else {"arguments": edits})
     turn = make_turn(
-        CALL, event(WAITS, **note), settle(Answered(answer=True), **PERSON), tool={"run": Mode.ASK}
+        CALL,
+        event(WAITS, **note),
+        settle(Answered(answer=True), **PERSON),
+        tool={"run": ApprovalMode.ASK},
     )
     assert await resume_to_notes(turn) == [None]
     assert turn.prompter.prompts == []
@@ -202,7 +207,10 @@ async def test_a_call_that_was_permitted_as_it_is_runs_as_it_is(edits):
 async def test_a_call_that_was_running_needs_permission_again():
     note = NOTE | {"permitted": True}
     turn = make_turn(
-        CALL, event(WAITS, **note), settle(Answered(answer=True), **PERSON), tool={"run": Mode.ASK}
+        CALL,
+        event(WAITS, **note),
+        settle(Answered(answer=True), **PERSON),
+        tool={"run": ApprovalMode.ASK},
     )
     turn.prompter.decisions = [Permitted({})]
     assert await resume_to_notes(turn, has_crashed=True) == [{"again": True}]
@@ -212,7 +220,7 @@ async def test_a_call_that_was_running_needs_permission_again():
 async def test_permission_does_not_apply_to_a_later_call_of_its_id():
     before = [CALL, event(WAITS, **NOTE | {"permitted": True}), settle(Answered(answer=True))]
     turn = make_turn(
-        *before, make_result("c1"), CALL, tools=(make_asker(),), tool={"run": Mode.ASK}
+        *before, make_result("c1"), CALL, tools=(make_asker(),), tool={"run": ApprovalMode.ASK}
     )
     turn.prompter.decisions = [Skipped()]
     await resume_to_notes(turn)
@@ -223,7 +231,7 @@ async def test_a_permission_is_noted_beside_the_questions_of_its_own_call_alone(
     first = ToolBench(
         (make_asker(CONFIRM), make_asker(CONFIRM, name="free")),
         [Answer(value=True)] * 3,
-        changes={"tool": {"run": Mode.ASK}},
+        changes={"tool": {"run": ApprovalMode.ASK}},
     )
     first.prompter.decisions = [Permitted({})]
     await first.run([CALL])
@@ -238,7 +246,7 @@ async def test_a_permission_is_noted_beside_the_questions_of_its_own_call_alone(
     ids=["run", "skip"],
 )
 async def test_permission_for_the_turn_holds_after_parking(may_run, text):
-    turn = make_turn(CALL, tools=(make_asker(),), tool={"run": Mode.ASK})
+    turn = make_turn(CALL, tools=(make_asker(),), tool={"run": ApprovalMode.ASK})
     await resume_to_notes(turn, permissions={("tool", ""): may_run})
     assert turn.recorder.results == [("c1", text, False)]
     assert turn.prompter.prompts == []

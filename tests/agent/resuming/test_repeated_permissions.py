@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import Mode
+from jpweb.agent.config import ApprovalMode
 from jpweb.agent.interrupts import Stop
 from jpweb.agent.ports import Permitted, Skipped
 from jpweb.agent.tool_outcome import Success
@@ -33,7 +33,7 @@ ANSWERED = (
 )
 
 
-def make_turn(*events, decisions, tools=None, gate=Mode.ASK, replies=()) -> Any:
+def make_turn(*events, decisions, tools=None, gate=ApprovalMode.ASK, replies=()) -> Any:
     """Return a turn whose gated calls an earlier process left, with people's decisions."""
     recorder = ListRecorder([event(START), event(SAYS), event(CALL), *events])
     tools = (make_asker(CONFIRM),) if tools is None else tools
@@ -50,7 +50,9 @@ async def test_call_whose_second_permission_is_refused_does_not_run():
     assert turn.recorder.results == [("c1", "Tool skipped by user.", False)]
 
 
-@pytest.mark.parametrize("gate", [Mode.EDIT, Mode.UNATTENDED], ids=["edit", "no gate any more"])
+@pytest.mark.parametrize(
+    "gate", [ApprovalMode.EDIT, ApprovalMode.UNATTENDED], ids=["edit", "no gate any more"]
+)
 async def test_arguments_edited_in_the_second_permission_are_those_that_run(gate):
     run_arguments: list[Any] = []
 

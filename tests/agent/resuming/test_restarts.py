@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import Mode
+from jpweb.agent.config import ApprovalMode
 from jpweb.agent.interrupts import Restart
 from jpweb.agent.ports import Answer, Permitted, Skipped
 from jpweb.agent.tool_calls import model_messages
@@ -86,7 +86,7 @@ class Process:
         self.prompter = self.turn.prompter
         if decisions is not None:
             self.prompter.decisions = list(decisions)
-            self.turn.setup = setup_of((tool,), {"tool": {"run": Mode.ASK}})
+            self.turn.setup = setup_of((tool,), {"tool": {"run": ApprovalMode.ASK}})
 
     async def play(self, *waiting_ids: str, is_crashed: bool = False) -> TurnEnd:
         if is_crashed:

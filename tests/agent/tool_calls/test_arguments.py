@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jpweb.agent.config import Local, Mcp, ToolCommand, ToolConfig
+from jpweb.agent.config import LocalSource, McpSource, ToolCommand, ToolConfig
 from jpweb.agent.tool_calls.arguments import (
     fill_defaults,
     find_problems,
@@ -33,7 +33,7 @@ SCHEMA = {
     "required": ["path"],
     "additionalProperties": False,
 }
-LOCAL = ToolConfig("probe", "", SCHEMA, source=Local("probe", ToolCommand("true")))
+LOCAL = ToolConfig("probe", "", SCHEMA, source=LocalSource("probe", ToolCommand("true")))
 
 KINDS = st.sampled_from(["null", "boolean", "integer", "number", "string", "array", "object"])
 JSON = st.recursive(
@@ -125,7 +125,7 @@ def test_wrong_arguments_of_a_local_tool_are_refused_with_a_hint(arguments, mess
     )
 
 
-@pytest.mark.parametrize("source", [LOCAL.source, Mcp("s", "t")], ids=["local", "mcp"])
+@pytest.mark.parametrize("source", [LOCAL.source, McpSource("s", "t")], ids=["local", "mcp"])
 def test_arguments_that_no_event_can_hold_are_refused(source):
     tool = ToolConfig("probe", "", {"properties": {"list": {"type": "array"}}}, source=source)
     result = prepare_arguments(tool, {"list": "[" * 124 + "]" * 124})
@@ -133,7 +133,7 @@ def test_arguments_that_no_event_can_hold_are_refused(source):
 
 
 def test_prepare_arguments_leaves_checks_to_mcp_servers():
-    tool = ToolConfig("probe", "", SCHEMA, source=Mcp("s", "t"))
+    tool = ToolConfig("probe", "", SCHEMA, source=McpSource("s", "t"))
     assert prepare_arguments(tool, {"lines": "3", "pth": 1}) == {"lines": 3, "pth": 1}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import Mode, ToolCommand, ToolConfig
+from jpweb.agent.config import ApprovalMode, ToolCommand, ToolConfig
 from jpweb.agent.ports import Answer, CompleteToolCall, Permitted, ReplyFinished, RunPrompt
 from jpweb.agent.tool_outcome import NeedsInput, Question, Success
 from jpweb.stream.answer_type import Secret
@@ -23,7 +23,7 @@ async def shout(arguments: Any) -> str | None:
     return str(arguments["a"]).upper() if arguments else None
 
 
-def make_turn(arguments: Any, run: Mode = Mode.UNATTENDED) -> TurnBench:
+def make_turn(arguments: Any, run: ApprovalMode = ApprovalMode.UNATTENDED) -> TurnBench:
     provider = QueueProvider(
         [[CompleteToolCall("c1", "tool", arguments), ReplyFinished()], [ReplyFinished()]]
     )
@@ -51,7 +51,7 @@ async def test_a_formatter_that_gives_nothing_leaves_the_call_as_it_is():
 
 
 async def test_approval_prompt_shows_formatted_arguments():
-    turn = make_turn({"a": "b"}, Mode.ASK)
+    turn = make_turn({"a": "b"}, ApprovalMode.ASK)
     turn.prompter.decisions = [Permitted({"a": "b"})]
     await run_turn(turn.ports, "Go.", None, turn.stop, turn.setup)
     (prompt,) = turn.prompter.prompts
@@ -73,7 +73,8 @@ async def test_formatted_arguments_of_a_call_show_no_secret_of_an_earlier_call()
         return f"It is {KEY}."
 
     tools = [
-        replace(tool, run=Mode.ASK) if tool.name == "show" else tool for tool in turn.setup.tools
+        replace(tool, run=ApprovalMode.ASK) if tool.name == "show" else tool
+        for tool in turn.setup.tools
     ]
     turn.setup = replace(turn.setup, tools=tuple(tools), formatters={"show": print_kept})
     turn.prompter.decisions = [Permitted({"a": "b"})]
@@ -87,16 +88,20 @@ async def test_formatted_arguments_of_a_call_show_no_secret_of_an_earlier_call()
 @pytest.mark.parametrize(
     ("formatter", "format_mode", "run", "first"),
     [
-        (None, None, Mode.UNATTENDED, False),
-        (None, Mode.UNATTENDED, Mode.UNATTENDED, False),
-        (FORMATTER, None, Mode.UNATTENDED, True),
-        (FORMATTER, None, Mode.ASK, False),
-        (FORMATTER, Mode.UNATTENDED, Mode.ASK, True),
-        (FORMATTER, Mode.ASK, Mode.UNATTENDED, False),
+        (None, None, ApprovalMode.UNATTENDED, False),
+        (None, ApprovalMode.UNATTENDED, ApprovalMode.UNATTENDED, False),
+        (FORMATTER, None, ApprovalMode.UNATTENDED, True),
+        (FORMATTER, None, ApprovalMode.ASK, False),
+        (FORMATTER, ApprovalMode.UNATTENDED, ApprovalMode.ASK, True),
+        (FORMATTER, ApprovalMode.ASK, ApprovalMode.UNATTENDED, False),
     ],
 )
 def test_formatter_runs_before_permission_only_where_configured(
-    formatter: ToolCommand | None, format_mode: Mode | None, run: Mode, *, first: bool
+    formatter: ToolCommand | None,
+    format_mode: ApprovalMode | None,
+    run: ApprovalMode,
+    *,
+    first: bool,
 ):
     tool = ToolConfig("t", "", {}, formatter=formatter, format=format_mode, run=run)
     assert tool.can_format_first is first

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import Mode, QuestionConfig, QuestionTarget, StaticAnswer
+from jpweb.agent.config import ApprovalMode, QuestionConfig, QuestionTarget, StaticAnswer
 from jpweb.agent.interrupts import Respond, Restart, Stop
 from jpweb.agent.ports import Answer, Permitted
 from jpweb.agent.tool_calls import model_messages
@@ -94,7 +94,9 @@ async def test_restart_asks_for_unremembered_answers_again():
 async def test_remembered_answers_and_permissions_survive_a_restart():
     second = Question("second", "?", Text())
     replies = [Answer(value=True, remember=True), wait_forever(), Answer("x")]
-    bench = ToolBench((make_asker(CONFIRM, second),), replies, changes={"tool": {"run": Mode.ASK}})
+    bench = ToolBench(
+        (make_asker(CONFIRM, second),), replies, changes={"tool": {"run": ApprovalMode.ASK}}
+    )
     bench.prompter.decisions = [Permitted({}, remember=True)]
     await run_and_interrupt(bench, [CALL], lambda: len(bench.prompter.questions) == 2, Restart())
     assert len(bench.prompter.prompts) == 1
@@ -112,14 +114,14 @@ async def test_remembered_answers_and_permissions_survive_a_restart():
 
 async def test_restart_asks_for_unremembered_permissions_again():
     stuck = make_tool_stuck_once()
-    bench = ToolBench((stuck,), changes={"stuck": {"run": Mode.ASK}})
+    bench = ToolBench((stuck,), changes={"stuck": {"run": ApprovalMode.ASK}})
     bench.prompter.decisions = [Permitted({}), Permitted({})]
     await run_and_interrupt(bench, [make_call("a", "stuck")], lambda: stuck.runs, Restart())
     assert len(bench.prompter.prompts) == 2
 
 
 async def test_a_restart_while_a_permission_is_open_puts_it_away_and_asks_again():
-    bench = ToolBench((quick(),), changes={"quick": {"run": Mode.ASK}})
+    bench = ToolBench((quick(),), changes={"quick": {"run": ApprovalMode.ASK}})
     bench.prompter.decisions = [wait_forever(), Permitted({})]
     calls = [make_call("a", "quick")]
     await run_and_interrupt(bench, calls, lambda: bench.prompter.prompts, Restart())

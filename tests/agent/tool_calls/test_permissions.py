@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import DetachedPolicy, Local, Mode, SettingPlace, ToolCommand
+from jpweb.agent.config import ApprovalMode, DetachedPolicy, LocalSource, SettingPlace, ToolCommand
 from jpweb.agent.ports import (
     Delivered,
     DeliverPrompt,
@@ -53,7 +53,7 @@ DELIVERIES = """
  ask         *    *          5  ASK
  edit        *    *          5  EDIT
 """
-MODES = [mode.value for mode in Mode]
+MODES = [mode.value for mode in ApprovalMode]
 POLICIES = [policy.value for policy in DetachedPolicy]
 REMEMBERED = {"yes": True, "no": False, "-": None}
 REACHABLE = {"yes": True, "no": False}
@@ -84,7 +84,7 @@ def test_permission_table_rows_cover_all_cases(table, cases):
 def test_a_call_may_run_as_the_table_says(case):
     mode, memory, reachable, policy = case
     action = decide_permission(
-        Mode(mode),
+        ApprovalMode(mode),
         REMEMBERED[memory],
         is_person_reachable=REACHABLE[reachable],
         detached_policy=DetachedPolicy(policy),
@@ -96,7 +96,9 @@ def test_a_call_may_run_as_the_table_says(case):
 def test_a_result_is_delivered_as_the_table_says(case):
     mode, reachable, policy = case
     action = decide_delivery(
-        Mode(mode), is_person_reachable=REACHABLE[reachable], detached_policy=DetachedPolicy(policy)
+        ApprovalMode(mode),
+        is_person_reachable=REACHABLE[reachable],
+        detached_policy=DetachedPolicy(policy),
     )
     assert action is DeliveryAction[first(DELIVERIES, case)[-1]]
 
@@ -106,7 +108,9 @@ def test_a_result_is_delivered_as_the_table_says(case):
 )
 def test_remembered_permission_does_not_apply_without_a_person(policy):
     actions = {
-        decide_permission(Mode.ASK, memory, is_person_reachable=False, detached_policy=policy)
+        decide_permission(
+            ApprovalMode.ASK, memory, is_person_reachable=False, detached_policy=policy
+        )
         for memory in (True, False, None)
     }
     assert len(actions) == 1
@@ -117,7 +121,7 @@ def test_remembered_permission_does_not_apply_without_a_person(policy):
 CALL = make_call("c1", "tool", path="a")
 KEY = PermissionKey("tool")
 TOOL = StubTool("tool", lambda *_: Success("Done."))
-ASKING = {"tool": {"run": Mode.ASK}}
+ASKING = {"tool": {"run": ApprovalMode.ASK}}
 DENIED = {"run": DetachedPolicy.DENY, "deliver": DetachedPolicy.DENY}
 
 
@@ -155,12 +159,12 @@ async def test_a_rebuilt_turn_notes_the_permission_of_the_process_before():
 @pytest.mark.parametrize(
     ("changes", "name", "policy", "is_allowed"),
     [
-        ({"run": Mode.SKIP}, "permission", "skip", False),
-        ({"run": Mode.ASK}, "permission", "detached", True),
-        ({"run": Mode.ASK, "detached": DENIED}, "permission", "detached", False),
-        ({"result": Mode.SKIP}, "delivery", "skip", False),
-        ({"result": Mode.ASK}, "delivery", "detached", True),
-        ({"result": Mode.ASK, "detached": DENIED}, "delivery", "detached", False),
+        ({"run": ApprovalMode.SKIP}, "permission", "skip", False),
+        ({"run": ApprovalMode.ASK}, "permission", "detached", True),
+        ({"run": ApprovalMode.ASK, "detached": DENIED}, "permission", "detached", False),
+        ({"result": ApprovalMode.SKIP}, "delivery", "skip", False),
+        ({"result": ApprovalMode.ASK}, "delivery", "detached", True),
+        ({"result": ApprovalMode.ASK, "detached": DENIED}, "delivery", "detached", False),
     ],
 )
 async def test_a_policy_that_decides_in_place_of_a_person_is_noted(
@@ -175,7 +179,7 @@ async def test_a_policy_that_decides_in_place_of_a_person_is_noted(
 
 
 async def test_the_noted_policy_outlives_a_saved_result_and_a_grant():
-    changes = {"tool": {"run": Mode.ASK, "result": Mode.EDIT}}
+    changes = {"tool": {"run": ApprovalMode.ASK, "result": ApprovalMode.EDIT}}
     bench = ToolBench((TOOL,), changes=changes, detached=DetachedPolicy.WAIT)
     bench.prompter.decisions = [Withheld()]
     bench.state.remembered_permission_decisions[KEY] = True
@@ -188,7 +192,7 @@ async def test_the_noted_policy_outlives_a_saved_result_and_a_grant():
 
 # calls that run without asking
 
-UNATTENDED = {"source": Local("tool", ToolCommand("true")), "run": Mode.UNATTENDED}
+UNATTENDED = {"source": LocalSource("tool", ToolCommand("true")), "run": ApprovalMode.UNATTENDED}
 SETTING = SettingPlace("conversation.tools.tool.run", ".jp/config.toml")
 
 
@@ -200,7 +204,9 @@ async def test_unattended_call_notes_the_setting_that_permitted_it():
 
 
 async def test_call_of_a_tool_built_in_is_not_noted():
-    bench = ToolBench((TOOL,), changes={"tool": {"run": Mode.UNATTENDED, "run_setting": SETTING}})
+    bench = ToolBench(
+        (TOOL,), changes={"tool": {"run": ApprovalMode.UNATTENDED, "run_setting": SETTING}}
+    )
     await bench.run([CALL])
     assert bench.recorder.notes(ToolCallResponse) == [None]
 
@@ -231,7 +237,7 @@ async def test_results_of_calls_with_one_id_are_shown_one_at_a_time():
         await gate.wait()
         return Delivered()
 
-    changes = {name: {"result": Mode.ASK} for name in ("tool", "free")}
+    changes = {name: {"result": ApprovalMode.ASK} for name in ("tool", "free")}
     bench = ToolBench((make_echo("tool"), make_echo("free")), changes=changes)
     prompts = bench.prompter.prompts
     bench.prompter.decisions = [decide(gates[0]), Delivered(), decide(gates[1])]

@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import Mode, ModelConfig, QuestionConfig, QuestionTarget, StaticAnswer
+from jpweb.agent.config import (
+    ApprovalMode,
+    ModelConfig,
+    QuestionConfig,
+    QuestionTarget,
+    StaticAnswer,
+)
 from jpweb.agent.errors import FailureKind, InquiryFailed, ProviderFailed
 from jpweb.agent.interrupts import Stop
 from jpweb.agent.ports import (
@@ -74,7 +80,9 @@ async def test_turn_cache_split(answer, permitted):
     question = Question("__permission__", "?", Boolean())
     fs, other_tool = make_asker(question, name="fs"), make_asker(question, name="other")
     bench = ToolBench(
-        (fs, other_tool), [Answer(answer, remember=True)], changes={"other": {"run": Mode.ASK}}
+        (fs, other_tool),
+        [Answer(answer, remember=True)],
+        changes={"other": {"run": ApprovalMode.ASK}},
     )
     bench.prompter.decisions = [
         Permitted({}, remember=True) if permitted else Skipped(remember=True)
@@ -109,7 +117,7 @@ async def test_turn_cache_split(answer, permitted):
 )
 async def test_turn_cache_split_keeps_cancelled_and_redacted_out_of_both_maps(question, reply):
     bench = ToolBench(
-        (make_asker(question, name="fs"),), [reply], changes={"fs": {"run": Mode.ASK}}
+        (make_asker(question, name="fs"),), [reply], changes={"fs": {"run": ApprovalMode.ASK}}
     )
     bench.prompter.decisions = [Permitted({})]
     await bench.run([CALL])

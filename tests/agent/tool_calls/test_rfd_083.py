@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import AllowToggle, Enable, QuestionConfig, QuestionTarget, StaticAnswer
+from jpweb.agent.config import (
+    AllowToggle,
+    EnableConfig,
+    QuestionConfig,
+    QuestionTarget,
+    StaticAnswer,
+)
 from jpweb.agent.ports import Answer, AnswerSource, CompleteToolCall, ReplyFinished, TextDelta
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_calls.turn_state import AnswerKey, RememberedAnswer, TurnState
@@ -185,7 +191,7 @@ def test_ask_user_inquiry_source_is_the_assistant():
 
 def test_ask_user_is_on_and_is_switched_by_its_name_alone():
     config = make_default_config(AskUser())
-    assert config.enable == Enable(state=True, allow_toggle=AllowToggle.IF_NAMED)
+    assert config.enable == EnableConfig(state=True, allow_toggle=AllowToggle.IF_NAMED)
     assert config.questions["answer"].prompt_label == "Assistant"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from jpweb.agent.config import Mode, QuestionConfig
+from jpweb.agent.config import ApprovalMode, QuestionConfig
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_outcome import NeedsInput, Question, Success, ToolOutcome
 from jpweb.agent.turn_setup import TurnSetup
@@ -70,7 +70,9 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "PARK_AFTER_SECONDS", 0.01)
 
 
-def use(monkeypatch: pytest.MonkeyPatch, clerk: Clerk, gate: Mode = Mode.UNATTENDED) -> None:
+def use(
+    monkeypatch: pytest.MonkeyPatch, clerk: Clerk, gate: ApprovalMode = ApprovalMode.UNATTENDED
+) -> None:
     """Offer the clerk beside the other tools, and let a model call it once."""
     real = wiring._build_setup
 
@@ -186,7 +188,7 @@ def hold_resources(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
 async def test_run_whose_process_ends_before_its_turn_begins_was_not_cut_off(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, is_killed: bool
 ):
-    use(monkeypatch, Clerk(secret=False), Mode.ASK)
+    use(monkeypatch, Clerk(secret=False), ApprovalMode.ASK)
     run, task = await scene.start()
     await approve(scene)
     await parked(run)
@@ -345,7 +347,7 @@ async def test_a_call_skipped_after_it_began_again_does_not_run(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, cause: str
 ):
     clerk = Clerk(secret=False, is_slow=True)
-    use(monkeypatch, clerk, Mode.ASK)
+    use(monkeypatch, clerk, ApprovalMode.ASK)
     run, _ = await scene.start()
     await approve(scene)
     await parked(run)

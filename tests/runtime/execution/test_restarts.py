@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.conf import settings
 
-from jpweb.agent.config import Mode
+from jpweb.agent.config import ApprovalMode
 from jpweb.runtime import process_identity
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor
@@ -85,7 +85,7 @@ async def test_restart_of_a_parked_run_withdraws_the_question_of_a_gated_call(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     clerk = Clerk(secret=False)
-    use(monkeypatch, clerk, Mode.ASK)
+    use(monkeypatch, clerk, ApprovalMode.ASK)
     run, _ = await scene.start()
     await approve(scene)
     await parked(run)

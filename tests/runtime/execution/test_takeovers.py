@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import Mode
+from jpweb.agent.config import ApprovalMode
 from jpweb.runtime import process_identity, wiring
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor
@@ -41,7 +41,7 @@ async def test_answer_after_the_acquisition_resumes_the_call_that_waited(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     clerk = Clerk(secret=False)
-    use(monkeypatch, clerk, Mode.ASK)
+    use(monkeypatch, clerk, ApprovalMode.ASK)
     run, task = await scene.start()
     await approve(scene)
     row = await scene.get_question()

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from jpweb.agent.config import Local, ToolCommand, ToolConfig
+from jpweb.agent.config import LocalSource, ToolCommand, ToolConfig
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.ports import AskQuestion
 from jpweb.agent.redaction import SecretAnswer, redact_cut_start, redact_value
@@ -67,7 +67,7 @@ class LocalTool:
     def __init__(
         self, config: ToolConfig, context: ToolContext, limits: ProcessLimits | None = None
     ) -> None:
-        if not isinstance(config.source, Local):
+        if not isinstance(config.source, LocalSource):
             raise TypeError(f"{config.name} is not a local tool")
         self._config = config
         self._command = config.source.command
@@ -169,7 +169,7 @@ class _CommandCall:
         source = self.config.source
         return {
             "tool": {
-                "name": source.tool if isinstance(source, Local) else self.config.name,
+                "name": source.tool if isinstance(source, LocalSource) else self.config.name,
                 "arguments": dict(self.arguments),
                 "answers": dict(answers),
                 "options": dict(self.config.options),

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from jpweb.agent.config import Mcp, McpServer, ToolConfig
+from jpweb.agent.config import McpServer, McpSource, ToolConfig
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.tools.mcp.overlay import ListedTool, overlay_tool
 from jpweb.agent.tools.mcp.server_connection import ConnectedServer, ServerConnection
@@ -92,7 +92,7 @@ async def connect_servers(
         await asyncio.gather(*(connection.wait_ended() for connection in connections))
 
 
-def _get_mcp_source(declared_tool: ToolConfig) -> Mcp:
-    if not isinstance(declared_tool.source, Mcp):
+def _get_mcp_source(declared_tool: ToolConfig) -> McpSource:
+    if not isinstance(declared_tool.source, McpSource):
         raise ToolUnavailable(f"{declared_tool.name} is not a tool of an MCP server")
     return declared_tool.source

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from jpweb.agent.config import Local, ToolCommand, ToolConfig
+from jpweb.agent.config import LocalSource, ToolCommand, ToolConfig
 from jpweb.agent.ports import Answer, Declined
 from jpweb.agent.tool_outcome import Question, ToolOutcome
 from jpweb.agent.tools.local import LocalTool, ProcessLimits, ToolContext
@@ -18,7 +18,7 @@ BRIEF = ProcessLimits(seconds=20.0, grace=0.2)
 
 
 def make_config(command: ToolCommand, **options: Any) -> ToolConfig:
-    return ToolConfig("probe", "", PARAMETERS, source=Local("inner", command), **options)
+    return ToolConfig("probe", "", PARAMETERS, source=LocalSource("inner", command), **options)
 
 
 def make_python_command(code: str, *args: str) -> ToolCommand:

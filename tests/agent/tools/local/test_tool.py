@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import Mcp, ProviderConfig, ToolCommand, ToolConfig
+from jpweb.agent.config import McpSource, ProviderConfig, ToolCommand, ToolConfig
 from jpweb.agent.providers import collect_key_variables
 from jpweb.agent.redaction import SecretAnswer
 from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success
@@ -318,8 +318,8 @@ async def test_local_tool_with_a_background_process_returns_its_result(tmp_path)
 async def test_a_formatter_shows_the_arguments(tmp_path):
     place = ToolContext(tmp_path, "otvo8", "jp-c1")
     formatter = ToolCommand("echo", ("{{context.action}}", "{{tool.name}}", "{{tool.arguments.a}}"))
-    plain = ToolConfig("probe", "", {}, source=Mcp("s", "t"))
-    with_one = ToolConfig("probe", "", {}, source=Mcp("s", "t"), formatter=formatter)
+    plain = ToolConfig("probe", "", {}, source=McpSource("s", "t"))
+    with_one = ToolConfig("probe", "", {}, source=McpSource("s", "t"), formatter=formatter)
     assert await format_arguments(plain, place, {"a": 1}) is None
     assert await format_arguments(with_one, place, {"a": 1}) == "format_arguments probe 1\n"
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from jpweb.agent.config import Mcp, McpServer, ToolConfig
+from jpweb.agent.config import McpServer, McpSource, ToolConfig
 from jpweb.agent.ports import Answer, AskQuestion, Declined
 from jpweb.agent.tool_outcome import Question
 from jpweb.agent.tools.mcp import McpConnections
@@ -46,7 +46,7 @@ def over_http() -> Iterator[str]:
 def make_tool_config(tool: str, server: str = "probe", **options: Any) -> ToolConfig:
     parameters = options.pop("parameters", {})
     return ToolConfig(
-        tool, options.pop("description", ""), parameters, source=Mcp(server, tool), **options
+        tool, options.pop("description", ""), parameters, source=McpSource(server, tool), **options
     )
 
 
