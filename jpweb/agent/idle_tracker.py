@@ -74,7 +74,7 @@ class IdleTracker:
             self._update_events()
 
     async def wait_for_decision(self, ask: Callable[[], Awaitable[T]], *, gate: bool = False) -> T:
-        """Return a person's decision, ``track_wait_for_person`` while they are asked."""
+        """Count the call as waiting for a person while ``ask`` runs."""
         with self.track_wait_for_person(gate=gate):
             return await ask()
 

@@ -157,9 +157,11 @@ def _find_offsets(form: str, text: str) -> Iterator[int]:
 
 def _redact_ranges(text: str, ranges: Iterable[tuple[int, int]]) -> str:
     """Return the text with each of these ranges replaced, as far as it lies in the text."""
-    inside = sorted((max(s, 0), min(e, len(text))) for s, e in ranges if s < len(text) and e > 0)
+    clipped_ranges = sorted(
+        (max(s, 0), min(e, len(text))) for s, e in ranges if s < len(text) and e > 0
+    )
     pieces, end = [], 0
-    for start, stop in inside:
+    for start, stop in clipped_ranges:
         if start >= end:
             pieces += [text[end:start], REDACTED_TEXT]
         end = max(end, stop)

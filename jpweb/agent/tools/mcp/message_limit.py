@@ -82,8 +82,8 @@ class ValueCounter:
         text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
         self._has_backslash = text.endswith(b"\\")
         parts = text.split(b'"')
-        outside = b"".join(parts[self._is_in_string :: 2])
-        self.count += sum(map(outside.count, (b",", b"[", b"{")))
+        unquoted_text = b"".join(parts[self._is_in_string :: 2])
+        self.count += sum(map(unquoted_text.count, (b",", b"[", b"{")))
         self._is_in_string ^= len(parts) % 2 == 0
 
     def take_count(self) -> int:
