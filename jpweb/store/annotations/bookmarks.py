@@ -59,7 +59,9 @@ _anchors_query = CompiledQuery(
 )
 
 
-def get_page(person_id: int, before: int | None = None) -> tuple[list[ShownBookmark], int | None]:
+def get_page(
+    person_id: int, before_key: int | None = None
+) -> tuple[list[ShownBookmark], int | None]:
     """Return a page of a person's bookmarks where they may read, the newest first.
 
     Beside it the key after which the next page begins; None for the last page.
@@ -68,8 +70,8 @@ def get_page(person_id: int, before: int | None = None) -> tuple[list[ShownBookm
         person_id=person_id, workspace_id=OuterRef("conversation__workspace_id")
     )
     rows = Bookmark.objects.filter(Exists(memberships), person_id=person_id)
-    if before is not None:
-        rows = rows.filter(pk__lt=before)
+    if before_key is not None:
+        rows = rows.filter(pk__lt=before_key)
     bookmarks = list(
         rows.select_related("conversation__workspace").order_by("-id")[: PAGE_ROWS + 1]
     )

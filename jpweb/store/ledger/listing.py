@@ -102,11 +102,11 @@ def list_entries(person_id: int, filters: LedgerFilters) -> QuerySet[LedgerEntry
 
 
 def get_page(
-    entries: QuerySet[LedgerEntry], before: int, limit: int = PAGE_ENTRIES
+    entries: QuerySet[LedgerEntry], before_key: int, limit: int = PAGE_ENTRIES
 ) -> tuple[list[LedgerEntry], int]:
-    """Return the entries below the key ``before`` (0 for the first page), and the next key."""
-    if before:
-        entries = entries.filter(pk__lt=before)
+    """Return the entries below the key ``before_key`` (0 for the first page), and the next key."""
+    if before_key:
+        entries = entries.filter(pk__lt=before_key)
     rows = list(entries[: limit + 1])
     return rows[:limit], rows[limit - 1].pk if len(rows) > limit else 0
 
@@ -121,18 +121,18 @@ def read_batches(person_id: int, filters: LedgerFilters) -> Iterator[EntryBatch]
     workspace_ids = exports.list_workspace_ids(audited_memberships)
     head_sequence = sealing.get_head().sequence
     entries = list_entries(person_id, filters)
-    done_count = chained_count = before = 0
+    done_count = chained_count = before_key = 0
     while True:
-        batch, before = get_page(entries, before, _BATCH_ENTRIES)
+        batch, before_key = get_page(entries, before_key, _BATCH_ENTRIES)
         exports.check_memberships(audited_memberships, workspace_ids)
         done_count += len(batch)
         # Entries may be chained since the head was read.
         sequences = [entry.sequence for entry in batch if entry.sequence is not None]
         chained_count += sum(sequence <= head_sequence for sequence in sequences)
-        purged_count = 0 if before else retention.count_tombstones(head_sequence)
+        purged_count = 0 if before_key else retention.count_tombstones(head_sequence)
         left_out = head_sequence - chained_count
-        yield EntryBatch(batch, done_count, not before, left_out, purged_count)
-        if not before:
+        yield EntryBatch(batch, done_count, not before_key, left_out, purged_count)
+        if not before_key:
             return
 
 
@@ -150,12 +150,12 @@ def list_actors(person_id: int) -> dict[int, str]:
 
 
 def list_conversation_readers(
-    person_id: int, before: int = 0
+    person_id: int, before_key: int = 0
 ) -> tuple[list[ConversationReader], int]:
     """Return other readers of the conversations that a person started or continued, latest first.
 
     Those of workspaces in which the person has no role any more are left out. A page begins below
-    the entry ``before`` (0 for the first page); the second value is that of the next page.
+    the entry ``before_key`` (0 for the first page); the second value is that of the next page.
     """
     conversations = _list_started(person_id)
     reads = LedgerEntry.objects.filter(
@@ -164,8 +164,8 @@ def list_conversation_readers(
     groups = reads.values("conversation_id", "person_id").annotate(
         count=Count("id"), last_at=Max("at"), last_key=Max("id")
     )
-    if before:
-        groups = groups.filter(last_key__lt=before)
+    if before_key:
+        groups = groups.filter(last_key__lt=before_key)
     rows = list(groups.order_by("-last_key")[: PAGE_ENTRIES + 1])
     next_key = rows[PAGE_ENTRIES - 1]["last_key"] if len(rows) > PAGE_ENTRIES else 0
     return _make_readers(conversations, rows[:PAGE_ENTRIES]), next_key

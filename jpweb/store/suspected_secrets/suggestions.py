@@ -50,15 +50,15 @@ class SecretContext(NamedTuple):
 
 
 def list_page(
-    person_id: int, state: str, workspace_id: int | None, before: int
+    person_id: int, state: str, workspace_id: int | None, before_key: int
 ) -> tuple[list[SuspectedSecret], int | None]:
     """Return a page of the rows that a person audits, newest first, and the key of the next.
 
-    ``before`` is a key, 0 for the first page.
+    ``before_key`` is a key, 0 for the first page.
     """
     rows = _list_audited(person_id, workspace_id).filter(state=state)
-    if before:
-        rows = rows.filter(pk__lt=before)
+    if before_key:
+        rows = rows.filter(pk__lt=before_key)
     ordered_rows = rows.select_related("conversation__workspace", "decided_by").order_by("-id")
     page = list(ordered_rows[: PAGE_ROWS + 1])
     return page[:PAGE_ROWS], page[PAGE_ROWS - 1].pk if len(page) > PAGE_ROWS else None
@@ -73,15 +73,15 @@ def read_pages(
     """
     memberships = _list_memberships(person_id)
     workspace_ids = exports.list_workspace_ids(memberships)
-    done_count, before = 0, 0
+    done_count, before_key = 0, 0
     while True:
-        page, next_key = list_page(person_id, state, workspace_id, before)
+        page, next_key = list_page(person_id, state, workspace_id, before_key)
         exports.check_memberships(memberships, workspace_ids)
         done_count += len(page)
         yield page, done_count, next_key is None
         if next_key is None:
             return
-        before = next_key
+        before_key = next_key
 
 
 def list_workspace_ids(person_id: int, state: str, workspace_id: int | None) -> list[int]:
