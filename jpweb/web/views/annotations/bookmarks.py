@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 @access.signed_in
 def list_bookmarks(request: Request) -> HttpResponse:
     """List the person's bookmarks where they may still read."""
-    before = converters.parse_key(request.GET.get("before"))
-    rows, next_key = bookmarks.get_page(request.user.pk, before or None)
+    before_key = converters.parse_key(request.GET.get("before"))
+    rows, next_key = bookmarks.get_page(request.user.pk, before_key or None)
     context = {"rows": rows, "next_key": next_key}
     return render(request, "annotations/bookmarks.html", context)
 

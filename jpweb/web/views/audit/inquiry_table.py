@@ -51,13 +51,13 @@ def list_inquiries(request: Request) -> HttpResponse:
     form = InquiryFilterForm(request.GET)
     status = 200 if form.is_valid() else 422
     filters = AuditFilters(**form.cleaned_data)
-    before = converters.parse_key(request.GET.get("before", ""))
+    before_key = converters.parse_key(request.GET.get("before", ""))
     first_key = converters.parse_key(request.GET.get("at", ""))
     order = parse_order(request.GET.get("sort", ""))
     workspaces = audit.sort_workspaces(access.list_workspaces(request, Role.AUDITOR))
     shown_workspaces = audit.choose_workspaces(workspaces, filters)
     page = inquiry_pages.load_page(
-        shown_workspaces, filters, order, first_key or before, has_first=bool(first_key)
+        shown_workspaces, filters, order, first_key or before_key, has_first=bool(first_key)
     )
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     sorting = {"sort": format_order(order)} if order != Order() else {}

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 def show_ledger(request: Request) -> HttpResponse:
     form = LedgerFilterForm(request.GET)
     status = 200 if form.is_valid() else 422
-    before = converters.parse_key(request.GET.get("before", ""))
+    before_key = converters.parse_key(request.GET.get("before", ""))
     entries = listing.list_entries(request.user.pk, LedgerFilters(**form.cleaned_data))
-    rows, next_key = listing.get_page(entries, before)
+    rows, next_key = listing.get_page(entries, before_key)
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     workspaces = access.list_workspaces(request, Role.AUDITOR)
     workspace_names = {workspace.pk: workspace.name for workspace in workspaces}
@@ -110,16 +110,16 @@ def show_readers(request: Request) -> HttpResponse:
     Those are the ones that the person started, and those in which they started a turn.
     """
     roles = access.get_roles(request).items()
-    before = converters.parse_key(request.GET.get("before", ""))
-    readers, next_key = listing.list_conversation_readers(request.user.pk, before)
+    before_key = converters.parse_key(request.GET.get("before", ""))
+    readers, next_key = listing.list_conversation_readers(request.user.pk, before_key)
     context = {
         "readers": readers,
         "next_key": next_key,
-        "is_later_page": before > 0,
+        "is_later_page": before_key > 0,
         "has_started_any": bool(readers) or listing.has_started_any(request.user.pk),
         "audited_ids": {key for key, role in roles if role.has_rights_of(Role.AUDITOR)},
         "purged_before": retention.find_read_purge_time(),
-        "exporters": [] if before else listing.list_workspace_exporters(request.user.pk),
+        "exporters": [] if before_key else listing.list_workspace_exporters(request.user.pk),
     }
     return render(request, "ledger/readers.html", context)
 

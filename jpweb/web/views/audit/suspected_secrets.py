@@ -48,9 +48,9 @@ def list_suggestions(request: Request) -> HttpResponse:
     form = SuspectedSecretFilterForm(request.GET)
     status = 200 if form.is_valid() else 422
     state = form.cleaned_data.get("state") or SuspectedSecretState.OPEN
-    before = converters.parse_key(request.GET.get("before", ""))
+    before_key = converters.parse_key(request.GET.get("before", ""))
     rows, next_key = suggestions.list_page(
-        request.user.pk, state, form.cleaned_data.get("workspace"), before
+        request.user.pk, state, form.cleaned_data.get("workspace"), before_key
     )
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     context = {

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 @access.conversation(Role.READER)
 def show_raw(request: Request, conversation: Conversation) -> HttpResponse:
     """Show the elements from position ``from`` on, or before ``before``, as many as fit."""
-    before = converters.parse_number(request.GET.get("before"))
+    before_position = converters.parse_number(request.GET.get("before"))
     first_position = converters.parse_number(request.GET.get("from")) or 0
     budget = PageBudget()
-    if before is None:
+    if before_position is None:
         rendered_entries = _render_fitting(
             conversation, raw_entries.list_entries(conversation.pk, first_position), budget
         )
     else:
-        earlier_entries = raw_entries.list_entries_before(conversation.pk, before)[::-1]
+        earlier_entries = raw_entries.list_entries_before(conversation.pk, before_position)[::-1]
         rendered_entries = _render_fitting(conversation, earlier_entries, budget)[::-1]
     start = rendered_entries[0][0].position if rendered_entries else first_position
     end = rendered_entries[-1][0].position + 1 if rendered_entries else first_position
