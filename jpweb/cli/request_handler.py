@@ -60,7 +60,7 @@ class RequestHandler(ASGIHandler):
             if thread.is_idle and len(self._idle_threads) < MAX_IDLE_THREADS:
                 self._idle_threads.append(thread)
             else:
-                thread.retire()
+                thread.retire_thread()
 
     async def get_response_async(self, request: HttpRequest) -> Any:
         """Return the response of an asynchronous view, or of a synchronous one from its thread."""

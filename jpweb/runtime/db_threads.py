@@ -59,7 +59,7 @@ class DbThread(ThreadPoolExecutor):
         """Whether all calls have ended: they run in their order."""
         return self._latest_call.done()
 
-    def retire(self) -> None:
+    def retire_thread(self) -> None:
         """Close the connection and end the thread, once its calls have ended."""
         self.submit(connections.close_all)
         self.shutdown(wait=False)

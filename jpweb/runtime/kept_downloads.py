@@ -82,10 +82,10 @@ class KeptDownload:
         if piece is None:
             self.is_complete = True
             raise StopIteration
-        self.keep(piece.data)
+        self.keep_bytes(piece.data)
         return piece
 
-    def keep(self, data: bytes) -> None:
+    def keep_bytes(self, data: bytes) -> None:
         """Append bytes to the file. Where they are too many, or the disk is full, drop it."""
         self.used_at = monotonic()
         is_first = not self.byte_count

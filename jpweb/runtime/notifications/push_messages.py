@@ -16,7 +16,7 @@ from jpweb.runtime.notifications.short_texts import (
     APPROVAL_TEXTS,
     SECRET_TEXT,
     UNNAMED_QUESTION_TEXT,
-    shorten,
+    shorten_text,
 )
 from jpweb.store.choices import ApprovalKind
 from jpweb.store.notifications import answer_buttons
@@ -37,10 +37,10 @@ _TITLES = {
 
 def build_message(notification: DueNotification) -> dict[str, Any]:
     """Return the message of a notification to a browser."""
-    asker = shorten(notification.asker, MAX_NAME_CHARS) or "jpweb"
-    workspace = shorten(notification.workspace, MAX_NAME_CHARS)
+    asker = shorten_text(notification.asker, MAX_NAME_CHARS) or "jpweb"
+    workspace = shorten_text(notification.workspace, MAX_NAME_CHARS)
     if notification.mention_id is not None:
-        conversation = shorten(notification.conversation, MAX_NAME_CHARS) or "Untitled"
+        conversation = shorten_text(notification.conversation, MAX_NAME_CHARS) or "Untitled"
         return {
             "title": f"{asker} mentioned you in {workspace}",
             "body": f"In a comment on “{conversation}”.",
@@ -93,4 +93,4 @@ def _describe_question(notification: DueNotification) -> str:
     if notification.is_secret:
         return SECRET_TEXT
     first_line = notification.text.strip().partition("\n")[0]
-    return shorten(first_line, MAX_TEXT_CHARS) or UNNAMED_QUESTION_TEXT
+    return shorten_text(first_line, MAX_TEXT_CHARS) or UNNAMED_QUESTION_TEXT

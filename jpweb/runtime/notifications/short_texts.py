@@ -36,10 +36,10 @@ def cut_question(text: str) -> str:
 
 def cut_name(text: str) -> str:
     """Return a name or title on one line, shortened to MAX_NAME_CHARS."""
-    return _break_markup(shorten(text, MAX_NAME_CHARS))
+    return _break_markup(shorten_text(text, MAX_NAME_CHARS))
 
 
-def shorten(text: str, max_chars: int) -> str:
+def shorten_text(text: str, max_chars: int) -> str:
     """Return a text on one line, shortened, without invisible characters."""
     full_text = strip_invisible(text[: max_chars * 4])
     return full_text if len(full_text) <= max_chars else f"{full_text[:max_chars]}…"

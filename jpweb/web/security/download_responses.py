@@ -74,7 +74,7 @@ async def send_file(
     except ExportBroken:
         return HttpResponse(notice_text.DOWNLOAD_CHANGED, status=412, content_type="text/plain")
     if first_piece.data:
-        await run_in_background_thread(kept_download.keep, first_piece.data)
+        await run_in_background_thread(kept_download.keep_bytes, first_piece.data)
     else:
         await download.make_first_piece()
     kept_downloads.keep_download(kept_download)

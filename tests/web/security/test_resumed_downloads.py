@@ -214,7 +214,7 @@ async def test_process_keeps_the_newest_downloads():
     ]
     downloads = [kept_downloads.KeptDownload(key, pieces) for key in keys]
     for download in downloads:
-        download.keep(b"x")
+        download.keep_bytes(b"x")
         kept_downloads.keep_download(download)
 
     def is_kept(download: kept_downloads.KeptDownload) -> bool:
