@@ -26,7 +26,7 @@ from django.utils.decorators import sync_and_async_middleware
 
 #: Beginning of the paths of answer links, also of those that no route matches.
 ANSWER_LINK_PREFIX = "/answer/"
-#: Tells of a request that the browser may store pages of another sign-in.
+#: Request attribute: the browser may hold pages of another sign-in.
 _STALE_ATTRIBUTE = "has_stale_cache"
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 #: CSRF tokens in a page: Django masks the cookie's secret differently in each response.

@@ -60,10 +60,10 @@ def open_next(request: Request, conversation: Conversation) -> HttpResponse:
 async def add_comment(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
     _, text = CommentForm(request.POST).read_values()
 
-    def change() -> None:
+    def save_comment() -> None:
         threads.add_comment(conversation, anchor, request.user, text)
 
-    return await _apply(request, conversation, anchor, change)
+    return await _apply(request, conversation, anchor, save_comment)
 
 
 @require_POST
@@ -71,10 +71,10 @@ async def add_comment(request: Request, conversation: Conversation, anchor: str)
 async def edit_comment(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
     key, text = CommentForm(request.POST).read_values()
 
-    def change() -> None:
+    def save_edit() -> None:
         threads.edit_comment(conversation, anchor, key, request.user, text)
 
-    return await _apply(request, conversation, anchor, change)
+    return await _apply(request, conversation, anchor, save_edit)
 
 
 @require_POST
@@ -82,11 +82,11 @@ async def edit_comment(request: Request, conversation: Conversation, anchor: str
 async def delete_comment(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
     key, _ = CommentForm(request.POST).read_values()
 
-    def change() -> None:
+    def remove_comment() -> None:
         may_audit = access.has_role(request.user.pk, conversation.workspace_id, Role.AUDITOR)
         threads.delete_comment(conversation, anchor, key, request.user, may_audit=may_audit)
 
-    return await _apply(request, conversation, anchor, change)
+    return await _apply(request, conversation, anchor, remove_comment)
 
 
 @require_POST
@@ -96,10 +96,10 @@ async def resolve_comments(
 ) -> HttpResponse:
     is_resolved = request.POST.get("resolved") == "1"
 
-    def change() -> None:
+    def save_resolution() -> None:
         threads.set_resolved(conversation, anchor, request.user, is_resolved=is_resolved)
 
-    return await _apply(request, conversation, anchor, change)
+    return await _apply(request, conversation, anchor, save_resolution)
 
 
 @access.signed_in

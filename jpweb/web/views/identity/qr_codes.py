@@ -16,7 +16,7 @@ class QrCode(NamedTuple):
     path: str
 
 
-def draw(text: str) -> QrCode:
+def draw_qr_code(text: str) -> QrCode:
     """Return the QR code of a text."""
     import segno  # noqa: PLC0415  40 ms, for one page
 

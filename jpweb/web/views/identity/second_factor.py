@@ -213,5 +213,5 @@ def _render_page(
     if secret is not None:
         host, _ = split_domain_port(request.get_host())
         address = totp.make_address(secret, request.user.username, f"jpweb {host}")
-        context |= {"qr_code": qr_codes.draw(address), "key": totp.format_secret(secret)}
+        context |= {"qr_code": qr_codes.draw_qr_code(address), "key": totp.format_secret(secret)}
     return render(request, "account/second_factor.html", context, status=422 if problem else 200)
