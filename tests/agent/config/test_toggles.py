@@ -28,7 +28,7 @@ GROUP = AllowToggle.IF_NAMED_OR_GROUP
         ('{state = false, allow_toggle = "never"}', EnableConfig(False, NEVER)),
     ],
 )
-def test_enable_has_a_word_for_each_usual_setting(toml_value: str, expected: EnableConfig):
+def test_enable_shorthand_sets_state_and_allow_toggle(toml_value: str, expected: EnableConfig):
     assert read_tool_config(f"{LOCAL}enable = {toml_value}").enable == expected
 
 
@@ -44,7 +44,7 @@ def test_enable_fields_fall_back_to_defaults_independently():
     ).enable == EnableConfig(True, IF_NAMED)
 
 
-def test_a_layer_that_sets_one_field_keeps_the_other_even_of_a_word():
+def test_layer_that_sets_one_field_keeps_the_other_of_a_shorthand():
     config = read_tool_config(f'{LOCAL}enable = "explicit"', "enable = {state = true}")
     assert config.enable == EnableConfig(True, IF_NAMED)
     assert read_tool_config("enable = {state = false}", name="ask_user").enable == EnableConfig(
@@ -52,7 +52,7 @@ def test_a_layer_that_sets_one_field_keeps_the_other_even_of_a_word():
     )
 
 
-def test_a_word_above_says_both_fields():
+def test_shorthand_of_a_later_layer_sets_state_and_allow_toggle():
     assert read_tool_config(f'{LOCAL}enable = "always"', "enable = false").enable == EnableConfig(
         False, ANY
     )
@@ -78,7 +78,7 @@ def test_invalid_enable_setting_is_refused_with_allowed_values(toml_value: str):
         ),
     ],
 )
-def test_a_table_of_enable_is_strict(table: str, expected: str):
+def test_invalid_enable_table_is_refused(table: str, expected: str):
     assert expected in get_refusal(f"[conversation.tools.t]\n{LOCAL}enable = {table}")
 
 
@@ -111,7 +111,7 @@ def test_toggle_by_name_switches_all_but_locked_tools(state: bool):
         toggle_tools(tools(state), {"never": not state})
 
 
-def test_a_locked_tool_may_be_asked_to_stay_as_it_is():
+def test_toggling_a_locked_tool_to_its_own_state_changes_nothing():
     assert toggle_tools(tools(True), {"never": True}) == tools(True)
 
 

@@ -72,7 +72,7 @@ async def inquire(question, *replies) -> Any:
         ("text", {"type": "string"}),
     ],
 )
-def test_schema_generation(name, schema):
+def test_inquiry_schema_has_the_schema_of_its_answer_type(name, schema):
     """JP sends no ``inquiry_id``, whatever the RFD shows."""
     inquiry_schema = make_inquiry_schema(KINDS[name])
     assert inquiry_schema["properties"] == {"answer": schema}
@@ -81,12 +81,12 @@ def test_schema_generation(name, schema):
 
 
 @pytest.mark.parametrize(("name", "value"), [("boolean", False), ("select", "b"), ("text", "x")])
-async def test_answer_extraction(name, value):
+async def test_inquire_returns_the_structured_answer(name, value):
     assert await inquire(Question("q", "?", KINDS[name]), answer(value)) == value
 
 
 @pytest.mark.parametrize("data", [{}, {"answer": "yes"}, [], None])
-async def test_answer_extraction_fails_without_a_fitting_answer(data):
+async def test_inquire_without_a_fitting_answer_fails(data):
     with pytest.raises(InquiryFailed):
         await inquire(CONFIRM, [StructuredReply(data), ReplyFinished()])
 
@@ -94,7 +94,7 @@ async def test_answer_extraction_fails_without_a_fitting_answer(data):
 # Phase 2
 
 
-async def test_llm_inquiry_backend_with_mock_provider():
+async def test_inquire_sends_the_paused_call_and_the_answers_schema():
     inquiry_backend, provider = backend(answer(value=True))
     before = [element.raw for element in STREAM]
     assert await inquiry_backend.inquire(STREAM, CALL, CONFIRM, TO_ASSISTANT) is True
@@ -122,7 +122,7 @@ class Answering:
         return await self.answers[call.id]
 
 
-async def test_coordinator_integration():
+async def test_assistant_answers_a_question_of_a_tool():
     mock = Answering()
     tool = make_asker(CONFIRM, config=TO_ASSISTANT)
     bench = ToolBench((tool,), backend=mock)
@@ -137,7 +137,7 @@ async def test_coordinator_integration():
     assert bench.prompter.questions == []
 
 
-async def test_coordinator_integration_with_parallel_inquiries():
+async def test_assistant_answers_questions_of_parallel_calls():
     mock = Answering()
     tool = make_asker(CONFIRM, config=TO_ASSISTANT)
     bench = ToolBench((tool,), backend=mock)
@@ -156,7 +156,7 @@ async def test_coordinator_integration_with_parallel_inquiries():
     assert not other_tasks()
 
 
-async def test_coordinator_integration_with_several_questions():
+async def test_assistant_answers_several_questions_of_one_call():
     second = Question("second", "?", Text())
     inquiry_backend, provider = backend(answer(value=True), answer("x"))
     bench = ToolBench((make_asker(CONFIRM, second, config=TO_ASSISTANT),), backend=inquiry_backend)
@@ -165,7 +165,7 @@ async def test_coordinator_integration_with_several_questions():
     assert len(provider.requests) == 2
 
 
-async def test_coordinator_integration_with_a_failing_inquiry():
+async def test_failed_inquiry_cancels_its_question():
     inquiry_backend, _ = backend([TextDelta("message", "no"), ReplyFinished()])
     bench = ToolBench((make_asker(CONFIRM, config=TO_ASSISTANT),), backend=inquiry_backend)
     await bench.run([make_call("c1", "tool")])
@@ -209,7 +209,7 @@ async def test_an_answer_of_the_assistant_is_not_remembered():
 # Phase 4
 
 
-async def test_turn_loop_wiring():
+async def test_turn_of_an_inquiry_has_its_final_result_alone():
     inquiry_backend, inquired = backend(answer(value=True))
     call_steps = [CompleteToolCall("c1", "tool", {"path": "a"}), ReplyFinished()]
     main = QueueProvider([call_steps, [TextDelta("message", "Done."), ReplyFinished()]])
@@ -227,7 +227,7 @@ async def test_turn_loop_wiring():
     assert stage.recorder.of(ChatRequest) == [ChatRequest("Go.")]
 
 
-async def test_turn_loop_wiring_routes_a_question_without_a_person():
+async def test_question_without_a_person_goes_to_the_backend():
     """Phase 5: a person's question goes to the backend where no person is (policy ``auto``)."""
     inquiry_backend, inquired = backend(answer(value=True))
     bench = ToolBench((make_asker(CONFIRM),), backend=inquiry_backend)

@@ -62,7 +62,7 @@ def test_pages_list_pinned_conversations_once_last_pinned_first(
     assert title_list == [f"talk {n}" for n in (6, 5, 4, 3, 2, 1)]
 
 
-def test_archived_ones_are_apart(workspace: Workspace, reader: Person):
+def test_list_has_archived_conversations_only_when_asked_for(workspace: Workspace, reader: Person):
     conversations = make_conversations(workspace, 3)
     change_conversation(conversations[1], archived=True, pinned_at=START)
     assert list_titles(reader) == ["talk 3", "talk 1"]
@@ -169,7 +169,7 @@ def test_pages_keep_order_of_far_dates_a_microsecond_apart(
         *mark_proof("x", "_", "x_1", "inf_1", "1e400_1", "1e18_1", "1_" + "9" * 30),
     ],
 )
-def test_a_key_that_cannot_be_read_is_the_beginning(
+def test_unreadable_page_key_leads_to_the_first_page(
     workspace: Workspace, reader: Person, key: str, sort: Sort
 ):
     making.question(making.start_run(making.conversation(workspace)))
@@ -324,7 +324,7 @@ def test_match_beyond_another_workspaces_scanned_part_comes_later(
 
 
 @pytest.mark.parametrize("sort", Sort)
-def test_the_queries_do_not_grow(
+def test_page_of_more_conversations_takes_as_many_queries(
     workspace: Workspace, reader: Person, django_assert_max_num_queries: Any, sort: Sort
 ):
     counts = []

@@ -56,7 +56,7 @@ async def test_a_copy_is_halved_twice_and_no_more():
 
 
 @pytest.mark.parametrize(("count", "requests"), [(1, 1), (2, 2)])
-async def test_the_turn_that_asks_stays(count, requests):
+async def test_halved_copy_keeps_the_turn_that_asks(count, requests):
     bench = BackendBench(*[TOO_LONG] * 4)
     with pytest.raises(InquiryFailed):
         await bench.inquire(elements=turns(count))

@@ -84,7 +84,7 @@ def test_page_and_file_show_the_same_rows(reviewed_world: World, filters: dict[s
     assert len(table_links) > 0, "a filter that matches nothing proves nothing"
 
 
-def test_a_row_says_everything_that_is_asked_for(reviewed_world: World):
+def test_audit_row_and_csv_have_question_answer_decider_and_wait(reviewed_world: World):
     Inquiry.objects.filter(state="answered", decider_name="Owner").update(
         settled_at=datetime(2026, 1, 2, 3, 5, 6, tzinfo=UTC)
     )
@@ -163,7 +163,7 @@ def test_invalid_audit_filter_is_refused_in_one_line(
     ],
     ids=lambda given: str(given)[:30],
 )
-def test_an_odd_filter_is_no_crash_and_hides_nothing(world: World, filters: dict[str, str]):
+def test_odd_page_key_or_date_hides_no_question(world: World, filters: dict[str, str]):
     assert len(table(get(world, **filters))) == 1
 
 
@@ -211,19 +211,19 @@ def test_audit_csv_escapes_formulas(world: World, start: str):
         (" a=b", " a=b"),
     ],
 )
-def test_an_answer_is_written_as_people_read_it(world: World, answer: Any, cell: str):
+def test_audit_csv_has_answers_as_pages_show_them(world: World, answer: Any, cell: str):
     making.settle(world.question, Answered(answer))
     (line,) = lines(get(world, "/audit.csv"))
     assert line["answer"] == cell
 
 
-def test_a_secret_has_no_cell(world: World):
+def test_audit_csv_of_a_redacted_question_has_an_empty_answer(world: World):
     making.settle(world.question, Redacted())
     (line,) = lines(get(world, "/audit.csv"))
     assert (line["outcome"], line["answer"]) == ("redacted", "")
 
 
-def test_the_file_is_one_to_keep(world: World):
+def test_audit_csv_is_an_attachment_that_no_cache_stores(world: World):
     response = get(world, "/audit.csv")
     assert response["Content-Type"] == "text/csv; charset=utf-8"
     assert response["Content-Disposition"].startswith('attachment; filename="questions-')
@@ -261,7 +261,7 @@ def test_state_bars_count_matches_and_link_to_filters(reviewed_world: World):
     assert counts == dict.fromkeys(bars, 0) | {"cancelled": queryset.count()}
 
 
-def test_the_choices_are_values_that_occur(reviewed_world: World):
+def test_audit_filter_offers_only_reasons_that_occur(reviewed_world: World):
     making.settle(making.question(reviewed_world.run), Cancelled(CancellationReason.EXPIRED))
     page = parse_page(get(reviewed_world, reason="expired"))
     (select,) = page.find_all(name="reason")
