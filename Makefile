@@ -20,7 +20,7 @@ run-team: .venv/runtime ## as a team has it: PostgreSQL, Redis, two web servers,
 	@exec $(BIN)/python manage.py team $(if $(WORKSPACE),--workspace "$(WORKSPACE)")
 
 test: export JPWEB_SYNC ?= normal
-test: .venv/dev ## run all tests at a quick size; ARGS=... runs pytest with these alone
+test: .venv/dev ## run all tests but proof and chaos, at a quick size; ARGS=... runs pytest with these alone
 	@$(BIN)/python -m tests.machine
 	@$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),$(SPREAD) -m "not proof and not chaos")
 
