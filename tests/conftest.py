@@ -21,6 +21,8 @@ from tests.machine.suite.grouping import arrange_items, make_scheduler
 from tests.machine.suite.locks import check_no_lock_left
 from tests.machine.suite.patches import compile_under_patches
 from tests.machine.suite.shortcuts import (
+    begin_one_session,
+    name_no_arguments_of_requests,
     remember_versions,
     reuse_static_files,
     skip_permissions,
@@ -91,6 +93,8 @@ def shortcuts(django_test_environment: None) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         reuse_static_files(patch)
         remember_versions(patch)
+        begin_one_session(patch)
+        name_no_arguments_of_requests(patch)
         yield
 
 

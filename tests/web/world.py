@@ -107,14 +107,16 @@ def undone() -> Iterator[None]:
 
 
 class SignIns:
-    """The sign-ins of a world's people, each of which costs a test once."""
+    """The sign-ins of a world's people and the middleware, which cost a test once."""
 
     def __init__(self, world: World, *names: str) -> None:
         self._cookies = {name: world.client(name).cookies for name in names}
+        self._handler = Client().handler
 
     def client(self, name: str) -> Client:
         """Return a new client of a person, to whom a view that raises answers 500."""
         client = Client(raise_request_exception=False)
+        client.handler = self._handler
         client.cookies = deepcopy(self._cookies[name])
         return client
 

@@ -5,12 +5,19 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import pytest
+from _pytest import fixtures
+from _pytest.compat import getfuncargnames
+from django.conf import settings
+from django.contrib.auth import login
 from django.contrib.auth.management import create_permissions
 from django.contrib.contenttypes.management import create_contenttypes
 from django.db.models.signals import post_migrate
+from django.http import HttpRequest
+from django.test import Client
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 
@@ -31,6 +38,26 @@ def reuse_static_files(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", add_files)
 
 
+def begin_one_session(patch: pytest.MonkeyPatch) -> None:
+    """Let a test client without a session sign in with one, not save an empty one to replace it.
+
+    That was 3 of the 6 ms of processor time of a sign-in, of which page tests have 5,000.
+    """
+    log_in: Callable[..., None] = Client._login  # type: ignore[attr-defined]  # stubs lack it
+
+    def log_in_at_once(client: Client, user: Any, backend: str | None = None) -> None:
+        if settings.SESSION_COOKIE_NAME in client.cookies:
+            log_in(client, user, backend)
+            return
+        request = HttpRequest()
+        request.session = import_module(settings.SESSION_ENGINE).SessionStore()
+        login(request, user, backend)
+        request.session.save()
+        client._set_login_cookies(request)  # type: ignore[attr-defined]  # stubs lack it
+
+    patch.setattr(Client, "_login", log_in_at_once)
+
+
 def remember_versions(patch: pytest.MonkeyPatch) -> None:
     """Look each distribution's version up once.
 
@@ -38,6 +65,21 @@ def remember_versions(patch: pytest.MonkeyPatch) -> None:
     fortieth of the processor time.
     """
     patch.setattr(importlib.metadata, "version", cache(importlib.metadata.version))
+
+
+def name_no_arguments_of_requests(patch: pytest.MonkeyPatch) -> None:
+    """Tell pytest at once that the function of the fixture ``request`` has no arguments.
+
+    pytest makes one for each fixture that asks for ``request``, 24 a test, and inspects its
+    signature: 0.6 ms of processor time a test.
+    """
+
+    def find_quickly(function: Any, **options: Any) -> tuple[str, ...]:
+        if getattr(function, "__qualname__", "") == "RequestFixtureDef.__init__.<locals>.<lambda>":
+            return ()
+        return getfuncargnames(function, **options)
+
+    patch.setattr(fixtures, "getfuncargnames", find_quickly)
 
 
 def skip_permissions() -> None:
