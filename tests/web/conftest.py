@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from channels.layers import channel_layers
+from django.db import transaction
 
 from jpweb.runtime import read_log
 from jpweb.runtime.broadcast import local_bus, partial_texts
@@ -47,7 +48,8 @@ def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
 @pytest.fixture
 def shared_world(transactional_db: None) -> World:
     """Return rows that other threads see too."""
-    return World()
+    with transaction.atomic():
+        return copy_world()
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ class Shelf:
     """Somebody who audits, with a conversation and inquiries that take many pieces."""
 
     def __init__(self, world: World) -> None:
+        self.small_conversation = world.conversation
         self.conversation = import_conversation(world.workspace, EVENTS)
         longest = max(self.conversation.journal.all(), key=lambda entry: len(entry.text))
         self.anchor = longest.anchor

@@ -32,7 +32,6 @@ from tests.architecture.tree import list_modules, read_text
 from tests.machine import ports
 from tests.web.security.receiving import send_request, wait_until
 from tests.web.security.shelves import Shelf
-from tests.web.world import World
 
 FORMATS = [f"export/{name}" for name in exports.FORMATS]
 #: Every route that answers with a file.
@@ -175,8 +174,8 @@ async def test_large_event_without_the_payload_is_missing_and_has_no_mark(shelf:
     await wait_for_no_mark(shelf)
 
 
-async def test_small_download_is_whole_beside_a_large_one(shelf: Shelf, shared_world: World):
-    small = f"/conversations/{shared_world.conversation.pk}/export/jp"
+async def test_small_download_is_whole_beside_a_large_one(shelf: Shelf):
+    small = f"/conversations/{shelf.small_conversation.pk}/export/jp"
     export_count = await run_in_background_thread(count_exports)
     large = send_request(shelf.path("export/jp"), shelf.cookie)
     async with large, send_request(small, shelf.cookie) as receiver:
