@@ -75,10 +75,10 @@ class Library:
             writer.commit()
 
 
-@pytest.fixture
-def library(tmp_path: Path, django_db_blocker: Any) -> Iterator[Library]:
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> Iterator[Library]:
     with django_db_blocker.unblock():
-        running_library = Library(tmp_path / "data")
+        running_library = Library(tmp_path_factory.mktemp("library") / "data")
     try:
         running_library.server.start()
         yield running_library
