@@ -80,27 +80,29 @@ def test_permission_table_rows_cover_all_cases(table, cases):
         assert sum(first(table, case) == row for case in cases) == int(row[-2]), row
 
 
-@pytest.mark.parametrize("case", CALLS, ids="-".join)
-def test_a_call_may_run_as_the_table_says(case):
-    mode, memory, reachable, policy = case
-    action = decide_permission(
-        ApprovalMode(mode),
-        REMEMBERED[memory],
-        is_person_reachable=REACHABLE[reachable],
-        detached_policy=DetachedPolicy(policy),
-    )
-    assert action is PermissionAction[first(PERMISSIONS, case)[-1]]
+def test_a_call_may_run_as_the_table_says():
+    actions = {
+        (mode, memory, reachable, policy): decide_permission(
+            ApprovalMode(mode),
+            REMEMBERED[memory],
+            is_person_reachable=REACHABLE[reachable],
+            detached_policy=DetachedPolicy(policy),
+        )
+        for mode, memory, reachable, policy in CALLS
+    }
+    assert actions == {case: PermissionAction[first(PERMISSIONS, case)[-1]] for case in CALLS}
 
 
-@pytest.mark.parametrize("case", RESULTS, ids="-".join)
-def test_a_result_is_delivered_as_the_table_says(case):
-    mode, reachable, policy = case
-    action = decide_delivery(
-        ApprovalMode(mode),
-        is_person_reachable=REACHABLE[reachable],
-        detached_policy=DetachedPolicy(policy),
-    )
-    assert action is DeliveryAction[first(DELIVERIES, case)[-1]]
+def test_a_result_is_delivered_as_the_table_says():
+    actions = {
+        (mode, reachable, policy): decide_delivery(
+            ApprovalMode(mode),
+            is_person_reachable=REACHABLE[reachable],
+            detached_policy=DetachedPolicy(policy),
+        )
+        for mode, reachable, policy in RESULTS
+    }
+    assert actions == {case: DeliveryAction[first(DELIVERIES, case)[-1]] for case in RESULTS}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from importlib import import_module
 from itertools import combinations
 from pathlib import Path
 
-import pytest
 from django.template.base import Lexer, TokenType
 
 from tests.architecture.tree import list_templates, read_text
@@ -22,8 +21,8 @@ def test_template_tag_names_are_unique_across_libraries():
     assert not [one & other for one, other in combinations(names, 2) if one & other]
 
 
-@pytest.mark.parametrize("path", list_templates(), ids=str)
-def test_a_template_loads_the_libraries_that_it_uses(path: Path):
+def list_libraries(path: Path) -> tuple[list[str], list[str]]:
+    """Return the names of libraries that a template loads, and of those that it uses."""
     loaded_names: list[str] = []
     used_names = set()
     for token in Lexer(read_text(path)).tokenize():
@@ -37,4 +36,13 @@ def test_a_template_loads_the_libraries_that_it_uses(path: Path):
                 for name, library in LIBRARIES.items()
                 if tag in library.tags or filters & library.filters.keys()
             }
-    assert loaded_names == sorted(used_names)
+    return loaded_names, sorted(used_names)
+
+
+def test_a_template_loads_the_libraries_that_it_uses():
+    faults = []
+    for path in list_templates():
+        loaded_names, used_names = list_libraries(path)
+        if loaded_names != used_names:
+            faults.append(f"{path} loads {loaded_names} and uses {used_names}")
+    assert not faults, "\n".join(faults)
