@@ -19,7 +19,7 @@ from django.core.management import CommandError, call_command
 from tests.machine import servers
 from tests.machine.ports import end_process, wait_until
 from tests.machine.servers import Cluster
-from tests.machine.sizes import choose_size
+from tests.machine.sizes import choose_size, mark_proof
 from tests.machine.templates import ROOT, inherit_environment
 
 #: A turn that waits for somebody, and one that ends by itself.
@@ -130,8 +130,11 @@ def make_workers(
         ({"JPWEB_RUNS": "many"}, "JPWEB_RUNS must be embedded or workers, not “many”."),
         ({"DATABASE_URL": ""}, "JPWEB_RUNS=workers needs PostgreSQL (DATABASE_URL=postgres:"),
         ({"REDIS_URL": ""}, "JPWEB_RUNS=workers needs Redis (REDIS_URL=redis:"),
-        ({"REDIS_URL": "localhost:6379"}, "REDIS_URL is not an address such as redis://HOST."),
         ({"DATABASE_URL": "postgres://x@127.0.0.1:1/x"}, "The database x cannot be used:"),
+        # ``tests/test_text_settings.py`` reads the settings alone.
+        *mark_proof(
+            ({"REDIS_URL": "localhost:6379"}, "REDIS_URL is not an address such as redis://HOST.")
+        ),
     ],
 )
 def test_bad_settings_are_one_line(tmp_path: Path, settings: dict[str, str], line: str):
