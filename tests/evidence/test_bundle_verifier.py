@@ -33,7 +33,7 @@ from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.models import Conversation, JournalEntry
 from jpweb.store.redaction import application
 from jpweb.store.redaction.plans import RedactionRequest
-from jpweb.stream.events import ChatRequest, ChatResponse
+from jpweb.stream.events import ChatRequest, ChatResponse, EventKind
 from tests import bundles
 from tests.builders import stream
 from tests.bundles import Files, edit_lines, find_name, list_problems, sign_again
@@ -248,24 +248,25 @@ def test_redaction_after_the_fact_is_counted_and_no_damage(
 
 @pytest.fixture
 def edited_file_bundle(tmp_path: Path) -> Path:
-    """Return a bundle of a mirrored conversation, redacted here and then edited in jp's file."""
-    secret, marker = "hunter2-pass", "[removed]"
+    """Return a bundle of a mirrored conversation, with an event redacted and then gone from jp."""
+    secret = "hunter2-pass"
 
-    def mirror_text(text: str) -> Conversation:
-        elements = stream(ChatRequest(f"Use {text}"), ChatResponse("message", "Done"))
-        write_folder(tmp_path, "17000000000-a-talk", elements)
+    def mirror_events(*kinds: EventKind) -> Conversation:
+        write_folder(tmp_path, "17000000000-a-talk", stream(*kinds))
         mirror.mirror_workspace(tmp_path)
         return Conversation.objects.get()
 
+    reply = ChatResponse("message", "Done")
     request = RedactionRequest("", "a leaked key", (secret,), is_conversation_wide=True)
-    application.redact(mirror_text(secret), request, making.person("ada"))
-    conversation = mirror_text(marker)
-    assert marker in JournalEntry.objects.get(conversation=conversation, position=0).text
+    conversation = mirror_events(ChatRequest(f"Use {secret}"), reply)
+    application.redact(conversation, request, making.person("ada"))
+    conversation = mirror_events(reply)
+    assert JournalEntry.objects.get(conversation=conversation).kind == reply.TAG
     assert list(verification.find_problems()) == []
     return bundles.write_bundle(conversation, tmp_path)
 
 
-def test_redacted_event_that_jp_has_since_changed_is_counted_and_no_damage(
+def test_redacted_event_that_jp_has_since_removed_is_counted_and_no_damage(
     edited_file_bundle: Path,
 ):
     report = bundle_verifier.verify_bundle(edited_file_bundle)

@@ -366,13 +366,16 @@ def _write_reading(
     is_new: bool,
 ) -> None:
     """Write a parsed conversation into its rows, and report it."""
+    name = db_text.clean_text(folder.folder.name)
     if reading.problem:
-        report.problems.append(f"{db_text.clean_text(folder.folder.name)}: {reading.problem}")
+        report.problems.append(f"{name}: {reading.problem}")
     try:
         result = _copy_into_row(workspace_row, folder, reading, is_new=is_new)
     except row_writer.ConcurrentCopy as error:
-        report.problems.append(f"{db_text.clean_text(folder.folder.name)}: {error}")
+        report.problems.append(f"{name}: {error}")
         return
+    if result.problem:
+        report.problems.append(f"{name}: {result.problem}")
     report.changed_ids += filter(None, [result.key])
     report.event_count += result.event_count
     report.inquiries += result.inquiries

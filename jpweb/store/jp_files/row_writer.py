@@ -22,7 +22,7 @@ from jpweb.store.derived_rows import from_stream, on_append
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import redacted_elements, workspace
 from jpweb.store.jp_files.reader import ParsedConversation, ParsedStream
-from jpweb.store.jp_files.redacted_elements import NO_TEXTS, RedactedTexts
+from jpweb.store.jp_files.redacted_elements import NO_TEXTS, RedactedStream
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.masking import redacted_titles
 from jpweb.store.models import Conversation, Workspace
@@ -48,11 +48,13 @@ class CopyResult:
     """The key of a written conversation, with the number of its new events and inquiries.
 
     ``key`` is None where the same transient error is on record: every pass meets it again.
+    ``problem`` names the redacted events that the file has with another content.
     """
 
     key: int | None
     event_count: int = 0
     inquiries: Counter[str] = field(default_factory=Counter)
+    problem: str = ""
 
 
 def copy_conversation(
@@ -71,26 +73,24 @@ def copy_conversation(
         workspace_row, disk_conversation, parsed_conversation
     ):
         return CopyResult(None)
-    redacted_texts = NO_TEXTS
-    if stream is not None and not is_new:
-        redacted_texts = redacted_elements.load_texts(workspace_row.pk, disk_conversation.jp_id)
-        stream = redacted_elements.replace_texts(stream, redacted_texts)
-        parsed_conversation = msgspec.structs.replace(parsed_conversation, stream=stream)
-    if stream is None or _is_single_batch(stream.stream_rows.entries):
-        return _copy_at_once(
-            workspace_row, disk_conversation, parsed_conversation, redacted_texts, is_new=is_new
+    if stream is None:
+        return _copy_without_stream(
+            workspace_row, disk_conversation, parsed_conversation, is_new=is_new
         )
-    return _copy_in_batches(
-        workspace_row, disk_conversation, parsed_conversation, stream, redacted_texts, is_new=is_new
-    )
+    redacted_texts = NO_TEXTS
+    if not is_new:
+        redacted_texts = redacted_elements.load_texts(workspace_row.pk, disk_conversation.jp_id)
+    redacted = redacted_elements.redact_stream(stream, redacted_texts)
+    is_short = _is_single_batch(redacted.stream.stream_rows.entries)
+    copy = _copy_at_once if is_short else _copy_in_batches
+    return copy(workspace_row, disk_conversation, parsed_conversation, redacted, is_new=is_new)
 
 
 def _copy_in_batches(
     workspace_row: Workspace,
     disk_conversation: DiskConversation,
     parsed_conversation: ParsedConversation,
-    stream: ParsedStream,
-    redacted_texts: RedactedTexts,
+    redacted: RedactedStream,
     *,
     is_new: bool,
 ) -> CopyResult:
@@ -99,8 +99,8 @@ def _copy_in_batches(
         conversation = _make_row(
             workspace_row, disk_conversation, parsed_conversation, is_new=is_new
         )
-        if not is_new:
-            stream = _hide_content(conversation, stream, redacted_texts)
+        redacted = _hide_content(conversation, redacted, is_new=is_new)
+        stream = redacted.stream
         conversation.fingerprint = ""
         conversation.framing = stream.framing
         equal_entries, turns = _keep_equal_rows(conversation, stream.stream_rows, is_new=is_new)
@@ -122,7 +122,8 @@ def _copy_in_batches(
         _check_unchanged(conversation)
         conversation.fingerprint = _choose_fingerprint(disk_conversation, parsed_conversation)
         conversation.save(update_fields=["fingerprint"])
-    return CopyResult(conversation.pk, len(stream.stream_rows.entries) - equal_entries, states)
+    event_count = len(stream.stream_rows.entries) - equal_entries
+    return CopyResult(conversation.pk, event_count, states, redacted.problem)
 
 
 def _has_transient_problem(
@@ -142,24 +143,34 @@ def _has_transient_problem(
 
 
 @transaction.atomic
+def _copy_without_stream(
+    workspace_row: Workspace,
+    disk_conversation: DiskConversation,
+    parsed_conversation: ParsedConversation,
+    *,
+    is_new: bool,
+) -> CopyResult:
+    """Write the row alone of a conversation whose events cannot be read."""
+    conversation = _make_row(workspace_row, disk_conversation, parsed_conversation, is_new=is_new)
+    if not is_new:
+        derived_masks.mask_title(conversation)
+    _save_row(conversation, is_new=is_new)
+    return CopyResult(conversation.pk)
+
+
+@transaction.atomic
 def _copy_at_once(
     workspace_row: Workspace,
     disk_conversation: DiskConversation,
     parsed_conversation: ParsedConversation,
-    redacted_texts: RedactedTexts,
+    redacted: RedactedStream,
     *,
     is_new: bool,
 ) -> CopyResult:
     """Write a conversation in one transaction; ``is_new`` where it has no row yet."""
-    stream = parsed_conversation.stream
     conversation = _make_row(workspace_row, disk_conversation, parsed_conversation, is_new=is_new)
-    if stream is None:
-        if not is_new:
-            derived_masks.mask_title(conversation)
-        _save_row(conversation, is_new=is_new)
-        return CopyResult(conversation.pk)
-    if not is_new:
-        stream = _hide_content(conversation, stream, redacted_texts)
+    redacted = _hide_content(conversation, redacted, is_new=is_new)
+    stream = redacted.stream
     conversation.framing = stream.framing
     conversation.last_activity = stream.last_time or _get_last_activity(
         disk_conversation, parsed_conversation
@@ -171,24 +182,29 @@ def _copy_at_once(
     states = inquiries.replace_rows(conversation, stream.inquiries, is_new=is_new)
     if conversation.revision != revision:
         conversation.save(update_fields=["revision"])
-    return CopyResult(conversation.pk, event_count, states)
+    return CopyResult(conversation.pk, event_count, states, redacted.problem)
 
 
 def _hide_content(
-    conversation: Conversation, stream: ParsedStream, redacted_texts: RedactedTexts
-) -> ParsedStream:
-    """Return the stream redacted, its derived rows masked; the title is masked too, not saved.
+    conversation: Conversation, redacted: RedactedStream, *, is_new: bool
+) -> RedactedStream:
+    """Return the stream redacted, its derived rows masked; a new one has nothing to hide.
 
-    The row is locked. ``redacted_texts`` are those of the redactions that are in the stream: they
-    are read before the lock, since to derive the rows of a long stream again takes seconds.
+    The title is masked, and the problem set, but not saved. The row is locked. The texts of
+    ``redacted`` were read before that: to derive the rows of a long stream again takes seconds.
     """
+    if is_new:
+        return redacted
     latest_texts = redacted_elements.load_texts(conversation.workspace_id, conversation.jp_id)
-    if latest_texts != redacted_texts:
-        stream = redacted_elements.replace_texts(stream, latest_texts)
+    if latest_texts != redacted.redacted_texts:
+        redacted = redacted_elements.redact_stream(redacted.file_stream, latest_texts)
+    conversation.problem = conversation.problem or redacted.problem[:500]
+    stream = redacted.stream
     stream_rows, inquiry_rows = derived_masks.mask_rows(
         conversation, stream.stream_rows, stream.inquiries
     )
-    return msgspec.structs.replace(stream, stream_rows=stream_rows, inquiries=inquiry_rows)
+    stream = msgspec.structs.replace(stream, stream_rows=stream_rows, inquiries=inquiry_rows)
+    return redacted._replace(stream=stream)
 
 
 def _keep_equal_rows(

@@ -14,6 +14,10 @@ IS_UNSCANNED = models.Q(entry_count__gt=models.F("scanned_entry_count")) | ~mode
     revision=models.F("scanned_revision")
 )
 
+#: Beginning of the problem of a mirrored conversation whose file has other content than a
+#: redaction replaced.
+CHANGED_REDACTIONS = "Redacted events have changed in jp's file, and stay redacted here"
+
 
 class Conversation(models.Model):
     """A conversation; its events are the journal entries."""
@@ -102,6 +106,10 @@ class Conversation(models.Model):
         """Identify the version of the conversation that a review saw."""
         # Hashing each event for a version would take seconds for a long conversation.
         return f"{self.revision}.{self.entry_count}"
+
+    @property
+    def has_changed_redactions(self) -> bool:
+        return self.problem.startswith(CHANGED_REDACTIONS)
 
 
 class MirrorPass(models.Model):
