@@ -27,14 +27,12 @@ from jpweb.evidence.ledger_verifier import (
     UnreadableFile,
     encode_canonical,
     find_head_problems,
-    hash_leaf,
-    hash_node,
     hash_text,
     list_heads,
     parse_object,
-    split_range,
     write_lines,
 )
+from jpweb.evidence.merkle_tree import hash_leaf, hash_node, split_range
 from jpweb.evidence.record_checks import Decisions, check_events, check_reviews, read_redaction_keys
 from jpweb.evidence.signatures import is_signature_valid
 

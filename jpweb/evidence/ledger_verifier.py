@@ -8,12 +8,13 @@ A ledger file is JSON lines. The first line is a signed head, each other line an
     {"sequence": 1, "text": "{...}", "text_hash": HEX}
     {"sequence": 2, "text_hash": HEX}
 
-The entries are all from the first to the head's. An entry's text is canonical JSON. The hash of
-the text alone represents an entry that is purged, or that the reader may not see. Earlier files
-have no hash beside a text, so that a change is named at the head alone. ``text_hash`` is the text's
-SHA-256, ``chain_hash`` that of the previous entry's chain hash and the text hash, both
-in hexadecimal digits. ``tree_hash`` of the head is the root of the Merkle tree of all text hashes
-(RFC 9162, 2.1). A file of kept heads has one per line, and the chain has to contain each of them.
+The entries are all from the first to the head's. Each line is canonical JSON of these names alone,
+and so is an entry's text. The hash of the text alone represents an entry that is purged, or that
+the reader may not see. Earlier files have no hash beside a text, so that a change is named at the
+head alone. ``text_hash`` is the text's SHA-256, ``chain_hash`` that of the previous entry's chain
+hash and the text hash, both in hexadecimal digits. ``tree_hash`` of the head is the root of the
+Merkle tree of all text hashes (RFC 9162, 2.1). A file of kept heads has one per line, and the chain
+has to contain each of them.
 
 Exit status: 0 where all holds, 1 where a problem was found, 2 where the file cannot be read.
 """
@@ -27,18 +28,22 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jpweb.evidence.merkle_tree import compute_tree_hash
 from jpweb.evidence.signatures import is_signature_valid
 
 FORMAT = "jpweb-ledger-1"
 #: Problem of a text for which ``parse_object`` returns None.
 NO_OBJECT = "its text is not a JSON object"
+_NO_HEX = "it has no head, public_key and signature in hexadecimal digits"
 _HASH = re.compile(r"[0-9a-f]{64}")
+_HEAD_NAMES = frozenset({"format", "head", "public_key", "signature"})
+_ENTRY_NAMES = frozenset({"sequence", "text", "text_hash"})
 #: The chain hash before the first entry.
 GENESIS_HASH = hashlib.sha256(b"jpweb-ledger-1 genesis").hexdigest()
 
@@ -100,56 +105,6 @@ def iter_chain_hashes(previous_hash: str, text_hashes: Iterable[str]) -> Iterato
         yield previous_hash
 
 
-# Tree: a proof of few entries needs few hashes of others (RFC 9162, 2.1) -----------------------
-
-
-def hash_leaf(text_hash: str) -> str:
-    """Return the hash of a leaf: an entry's text hash."""
-    return hashlib.sha256(b"\x00" + bytes.fromhex(text_hash)).hexdigest()
-
-
-def hash_node(left_hash: str, right_hash: str) -> str:
-    """Return the hash of an inner node from those of its children."""
-    return hashlib.sha256(
-        b"\x01" + bytes.fromhex(left_hash) + bytes.fromhex(right_hash)
-    ).hexdigest()
-
-
-def append_leaf(frontier: list[str], size: int, leaf: str) -> Iterator[tuple[int, str]]:
-    """Add a leaf to a tree of ``size`` leaves; yield the level and hash of each node it completes.
-
-    The frontier has a complete subtree for each one in the binary digits of ``size``, the largest
-    first.
-    """
-    node, level = leaf, 0
-    while size >> level & 1:
-        node, level = hash_node(frontier.pop(), node), level + 1
-        yield level, node
-    frontier.append(node)
-
-
-def fold_frontier(frontier: list[str]) -> str:
-    """Return the root of the tree with this frontier; an empty tree's is the hash of nothing."""
-    root = frontier[-1] if frontier else hashlib.sha256(b"").hexdigest()
-    for node in reversed(frontier[:-1]):
-        root = hash_node(node, root)
-    return root
-
-
-def compute_tree_hash(text_hashes: Iterable[str]) -> str:
-    """Return the root of the tree of all entries."""
-    frontier: list[str] = []
-    for size, text_hash in enumerate(text_hashes):
-        for _ in append_leaf(frontier, size, hash_leaf(text_hash)):
-            pass
-    return fold_frontier(frontier)
-
-
-def split_range(first_sequence: int, last_sequence: int) -> int:
-    """Return where the left subtree of the leaves ends; ``last_sequence`` is not among them."""
-    return first_sequence + (1 << ((last_sequence - first_sequence - 1).bit_length() - 1))
-
-
 # Checking ---------------------------------------------------------------------------------------
 
 
@@ -163,7 +118,9 @@ def find_head_problems(statement: dict[str, Any], public_key: str | None = None)
         signature = bytes.fromhex(statement["signature"])
         message = encode_canonical(statement["head"]).encode("utf-8", "surrogatepass")
     except (KeyError, TypeError, ValueError, RecursionError):
-        return [Problem(0, "it has no head, public_key and signature in hexadecimal digits")]
+        return [Problem(0, _NO_HEX)]
+    if (statement["public_key"], statement["signature"]) != (key.hex(), signature.hex()):
+        return [Problem(0, _NO_HEX)]
     if public_key is not None and statement["public_key"].lower() != public_key.lower():
         return [Problem(0, f"it is signed with another key: {statement['public_key']}")]
     if not is_signature_valid(key, message, signature):
@@ -286,28 +243,42 @@ def escape_line(line: str) -> str:
 # The command ------------------------------------------------------------------------------------
 
 
-def read_file(path: Path) -> tuple[dict[str, Any], Iterator[Link]]:
-    """Return the first line of a ledger file, and its entries. Raises UnreadableFile."""
-    lines = _read_lines(path)
-    statement = next(lines, None)
-    if statement is None or statement.get("format") != FORMAT or not has_head(statement):
-        raise UnreadableFile(f"{path} does not begin with a head of the format {FORMAT}.")
-    return statement, (_read_link(path, line) for line in lines)
+class LedgerFile(NamedTuple):
+    """The first line of a ledger file, its entries, and the problems of its lines."""
+
+    statement: dict[str, Any]
+    links: list[Link]
+    problems: list[Problem]
 
 
-def verify_file(path: Path, public_key: str | None, known_heads: Path | None) -> list[Problem]:
+def read_file(path: Path) -> LedgerFile:
+    """Read a ledger file. Raises UnreadableFile where its first line is no head."""
+    try:
+        with path.open("rb") as file:
+            ledger_file = LedgerFile(*_read_head_line(path, file.readline()))
+            for sequence, line in enumerate(file, 1):
+                link, problem = _read_entry_line(line, sequence)
+                ledger_file.links.extend(filter(None, [link]))
+                ledger_file.problems.extend(filter(None, [problem]))
+    except OSError as error:
+        raise UnreadableFile(f"{path} cannot be read: {error.strerror}.") from error
+    return ledger_file
+
+
+def verify_file(
+    file: LedgerFile, public_key: str | None, known_heads: Path | None
+) -> list[Problem]:
     """Return the problems of a ledger file. Raises UnreadableFile.
 
     With ``known_heads``, a file of heads that were kept elsewhere, the chain has to contain each.
     """
-    statement, links = read_file(path)
-    problems = find_head_problems(statement, public_key)
-    all_links = list(links)
-    problems += find_chain_problems(all_links, statement["head"])
+    head = file.statement["head"]
+    problems = [*file.problems, *find_head_problems(file.statement, public_key)]
+    problems += find_chain_problems(file.links, head)
     if not problems:
-        problems += find_tree_problems(all_links, statement["head"])
+        problems += find_tree_problems(file.links, head)
     if known_heads is not None:
-        problems += _find_kept_problems(all_links, known_heads)
+        problems += _find_kept_problems(file.links, known_heads)
     return problems
 
 
@@ -339,30 +310,47 @@ def describe_kept_heads(path: Path) -> list[str]:
     ]
 
 
-def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        with path.open(encoding="utf-8", errors="surrogatepass") as file:
-            for number, line in enumerate(file, 1):
-                value = json.loads(line)
-                if not isinstance(value, dict):
-                    raise UnreadableFile(f"{path}, line {number}: this is not a JSON object.")
-                yield value
-    except OSError as error:
-        raise UnreadableFile(f"{path} cannot be read: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise UnreadableFile(f"{path} is not JSON lines in UTF-8: {error}.") from error
+def _read_head_line(path: Path, line: bytes) -> tuple[dict[str, Any], list[Link], list[Problem]]:
+    """Return the head, no entry yet, and the problem of the line. Raises UnreadableFile."""
+    statement = parse_object(line)
+    if statement is None:
+        raise UnreadableFile(f"{path}, line 1: this is not a JSON object.")
+    if statement.get("format") != FORMAT or not has_head(statement):
+        raise UnreadableFile(f"{path} does not begin with a head of the format {FORMAT}.")
+    is_as_written = _is_as_written(line, statement, _HEAD_NAMES)
+    return statement, [], [] if is_as_written else [_make_line_problem(0)]
 
 
-def _read_link(path: Path, line: dict[str, Any]) -> Link:
-    sequence, text, text_hash = (line.get(name) for name in ("sequence", "text", "text_hash"))
-    if type(sequence) is not int or sequence < 1:
-        raise UnreadableFile(f"{path}: an entry has no sequence from 1 on.")
+def _read_entry_line(line: bytes, expected_sequence: int) -> tuple[Link | None, Problem | None]:
+    """Return the entry of a line, and the problem of the line."""
+    value = parse_object(line) or {}
+    sequence, text, text_hash = (value.get(name) for name in ("sequence", "text", "text_hash"))
     if text_hash is None and isinstance(text, str):
         text_hash = hash_text(text)
     is_hash = isinstance(text_hash, str) and _HASH.fullmatch(text_hash)
-    if not is_hash or not isinstance(text, str | None):
-        raise UnreadableFile(f"{path}: entry {sequence} has neither a text nor a text_hash.")
-    return Link(sequence, text, str(text_hash))
+    is_text = isinstance(text, str | None)
+    if type(sequence) is not int or sequence < 1 or not is_hash or not is_text:
+        text = f"line {expected_sequence + 1} is no entry: it was changed"
+        return None, Problem(expected_sequence, text)
+    is_as_written = _is_as_written(line, value, _ENTRY_NAMES)
+    problem = None if is_as_written else _make_line_problem(expected_sequence)
+    return Link(sequence, text, str(text_hash)), problem
+
+
+def _is_as_written(line: bytes, value: dict[str, Any], names: Set[str]) -> bool:
+    """Tell whether a line is the canonical JSON of its value, which has no other names.
+
+    A program that reads one of two equal names would see another text than the verified one.
+    """
+    try:
+        expected_line = encode_canonical(value).encode("utf-8", "surrogatepass")
+    except (ValueError, RecursionError):
+        return False
+    return value.keys() <= names and line.removesuffix(b"\n") == expected_line
+
+
+def _make_line_problem(sequence: int) -> Problem:
+    return Problem(sequence, f"line {sequence + 1} is not as jpweb writes it: it was changed")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -373,19 +361,19 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--public-key", help="the key that has to have signed the file")
     options = parser.parse_args(argv)
     try:
-        problems = verify_file(options.file, options.public_key, options.head)
-        statement, links = read_file(options.file)
-        text_count = sum(link.text is not None for link in links)
+        file = read_file(options.file)
+        problems = verify_file(file, options.public_key, options.head)
     except UnreadableFile as error:
         sys.stderr.write(f"{error}\n")
         return 2
     if problems:
         write_lines(map(str, problems))
         return 1
-    head = statement["head"]
+    head = file.statement["head"]
+    text_count = sum(link.text is not None for link in file.links)
     lines = [
         f"The chain holds up to entry {head['sequence']}, signed {head['signed_at']} "
-        f"with the key {statement['public_key']}.",
+        f"with the key {file.statement['public_key']}.",
         f"{text_count} of {head['sequence']} entries have their text. "
         f"Hash only (hidden or purged): {head['sequence'] - text_count}.",
     ]

@@ -12,6 +12,7 @@ from jpweb.evidence import (
     bundle_verifier,
     keyed_hashes,
     ledger_verifier,
+    merkle_tree,
     record_checks,
     signatures,
 )
@@ -19,8 +20,8 @@ from jpweb.evidence import (
 BUNDLE_SCRIPT_NAME = "verify_bundle.py"
 LEDGER_SCRIPT_NAME = "ledger_verifier.py"
 #: The modules whose functions a verifier imports, each before those that import it.
-_LEDGER_MODULES = (signatures,)
-_BUNDLE_MODULES = (signatures, keyed_hashes, ledger_verifier, record_checks, bundle_files)
+_LEDGER_MODULES = (signatures, merkle_tree)
+_BUNDLE_MODULES = (*_LEDGER_MODULES, keyed_hashes, ledger_verifier, record_checks, bundle_files)
 #: The first line of each module that the other scripts do without.
 _COMMAND_MARK = "# The command ---"
 

@@ -10,6 +10,7 @@ import pytest
 
 from jpweb.evidence import bundle_verifier, ledger_verifier
 from jpweb.evidence.bundle_verifier import MANIFEST, SIGNATURE
+from jpweb.evidence.ledger_verifier import encode_canonical
 from jpweb.store.choices import Verdict
 from jpweb.store.ledger import listing, signing
 from jpweb.store.ledger.sealing import get_head, seal_entries
@@ -131,11 +132,13 @@ def test_mutated_file_of_a_bundle_ends_with_a_status(desk: ReviewDesk, tmp_path:
     ],
     ids=["number", "number beside a hash", "no hash", "nested", "sequence", "nothing"],
 )
-def test_ledger_file_with_a_line_that_is_no_entry_ends_with_2(
+def test_ledger_file_with_a_line_that_is_no_entry_names_it(
     desk: ReviewDesk, tmp_path: Path, line: str, capsys: pytest.CaptureFixture[str]
 ):
     seal_entries()
     path = tmp_path / "ledger.jsonl"
-    path.write_text(json.dumps(signing.make_statement(get_head())) + f"\n{line}\n")
-    assert ledger_verifier.main([str(path)]) == 2
-    assert capsys.readouterr().err.startswith(str(path))
+    path.write_text(encode_canonical(signing.make_statement(get_head())) + f"\n{line}\n")
+    assert ledger_verifier.main([str(path)]) == 1
+    output = capsys.readouterr()
+    assert output.out.startswith("entry 1: line 2 is no entry: it was changed\n")
+    assert output.err == ""

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
-from jpweb.evidence import ledger_verifier
+from jpweb.evidence import ledger_verifier, merkle_tree
 from jpweb.store.models import LedgerHead
 
 _KEY_PURPOSE = b"jpweb ledger signing key 1"
@@ -96,7 +96,7 @@ def _make_head(head: LedgerHead) -> dict[str, Any]:
     content = {
         "sequence": head.sequence,
         "chain_hash": head.chain_hash,
-        "tree_hash": ledger_verifier.fold_frontier(head.frontier) if head.frontier else "",
+        "tree_hash": merkle_tree.fold_frontier(head.frontier) if head.frontier else "",
         "signed_at": signed_at,
     }
     return {name: value for name, value in content.items() if value != ""}

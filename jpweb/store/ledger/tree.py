@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from jpweb.evidence import ledger_verifier
+from jpweb.evidence import merkle_tree
 from jpweb.store.models import LedgerEntry, LedgerHead, LedgerTile
 
 #: Entries of one query where the tree of an earlier ledger is built.
@@ -33,8 +33,8 @@ def append_entries(head: LedgerHead, text_hashes: Sequence[str]) -> None:
 
 def append_hash(frontier: list[str], size: int, text_hash: str) -> list[LedgerTile]:
     """Add one entry to the frontier of ``size`` entries; return the tile that it completes."""
-    leaf = ledger_verifier.hash_leaf(text_hash)
-    nodes = ledger_verifier.append_leaf(frontier, size, leaf)
+    leaf = merkle_tree.hash_leaf(text_hash)
+    nodes = merkle_tree.append_leaf(frontier, size, leaf)
     number = size >> LedgerTile.LEVELS
     return [
         LedgerTile(number=number, node_hash=node)
@@ -67,7 +67,7 @@ class _Prover:
             if last_sequence > first_sequence:
                 yield self._hash_range(first_sequence, last_sequence)
         elif last_sequence - first_sequence > 1:
-            middle = ledger_verifier.split_range(first_sequence, last_sequence)
+            middle = merkle_tree.split_range(first_sequence, last_sequence)
             yield from self.list_nodes(first_sequence, middle)
             yield from self.list_nodes(middle, last_sequence)
 
@@ -76,11 +76,9 @@ class _Prover:
         if last_sequence - first_sequence == LedgerTile.SIZE and number in self._tiles:
             return self._tiles[number]
         if last_sequence - first_sequence == 1:
-            return ledger_verifier.hash_leaf(
-                self._read_block(number)[first_sequence % LedgerTile.SIZE]
-            )
-        middle = ledger_verifier.split_range(first_sequence, last_sequence)
-        return ledger_verifier.hash_node(
+            return merkle_tree.hash_leaf(self._read_block(number)[first_sequence % LedgerTile.SIZE])
+        middle = merkle_tree.split_range(first_sequence, last_sequence)
+        return merkle_tree.hash_node(
             self._hash_range(first_sequence, middle), self._hash_range(middle, last_sequence)
         )
 

@@ -64,7 +64,7 @@ def write_ledger_file(path: Path) -> None:
     """Write the head and the entries as a ledger file."""
     entries = LedgerEntry.objects.order_by("sequence").values("sequence", "text")
     lines = [signing.make_statement(sealing.get_head()), *entries]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path.write_text("".join(f"{ledger_verifier.encode_canonical(line)}\n" for line in lines))
 
 
 def test_offline_verifier_compares_each_head_of_a_file(
@@ -111,7 +111,8 @@ def test_offline_verifier_names_a_line_that_is_no_head(tmp_path: Path, line: str
     keep_head(path)
     write_ledger_file(file)
     path.write_text(f"{line}\n{path.read_text()}\ud800", errors="surrogatepass")
-    assert list(map(str, ledger_verifier.verify_file(file, None, path))) == [
+    ledger_file = ledger_verifier.read_file(file)
+    assert list(map(str, ledger_verifier.verify_file(ledger_file, None, path))) == [
         f"head: {path}, line 1 is not a signed head",
         f"head: {path}, line 3 is not a signed head",
     ]

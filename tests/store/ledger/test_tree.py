@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 
 import pytest
 
-from jpweb.evidence import bundle_verifier, ledger_verifier
+from jpweb.evidence import bundle_verifier, ledger_verifier, merkle_tree
 from jpweb.store.choices import Act
 from jpweb.store.ledger import sealing, signing, tree, verification
 from jpweb.store.ledger.entries import OPERATOR, NewAct, Place, record_acts
@@ -34,12 +33,12 @@ def hash_tree(leaves: list[bytes]) -> bytes:
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 9, 31, 255, 256, 257])
 def test_tree_hash_is_that_of_the_rfc(size: int):
     leaves = [hashlib.sha256(bytes([number % 256])).digest() for number in range(size)]
-    tree_hash = ledger_verifier.compute_tree_hash(leaf.hex() for leaf in leaves)
+    tree_hash = merkle_tree.compute_tree_hash(leaf.hex() for leaf in leaves)
     assert tree_hash == hash_tree(leaves).hex()
 
 
 def test_empty_tree_hash_is_that_of_nothing():
-    assert ledger_verifier.compute_tree_hash([]) == hashlib.sha256(b"").hexdigest()
+    assert merkle_tree.compute_tree_hash([]) == hashlib.sha256(b"").hexdigest()
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def check_proof(sequences: list[int]) -> None:
     """Assert that the proof of some entries gives the root of the signed head, and no more."""
     size = sealing.get_head().sequence
     hashes = dict(LedgerEntry.objects.values_list("sequence", "text_hash"))
-    leaves = {number - 1: ledger_verifier.hash_leaf(hashes[number]) for number in sequences}
+    leaves = {number - 1: merkle_tree.hash_leaf(hashes[number]) for number in sequences}
     nodes = list(tree.list_proof_nodes(sequences, size))
     remaining_nodes = iter(nodes)
     root = bundle_verifier._compute_root(0, size, leaves, sorted(leaves), remaining_nodes)
@@ -83,7 +82,7 @@ def test_tree_that_grows_in_batches_is_that_of_one_batch(monkeypatch: pytest.Mon
     record_reads(11)
     sealing.seal_entries()
     hashes = LedgerEntry.objects.order_by("sequence").values_list("text_hash", flat=True)
-    assert get_root() == ledger_verifier.compute_tree_hash(hashes)
+    assert get_root() == merkle_tree.compute_tree_hash(hashes)
     assert list(LedgerTile.objects.order_by("number").values_list("number", flat=True)) == [0, 1]
 
 
@@ -128,6 +127,6 @@ def test_ledger_file_with_another_tree_is_found(tmp_path):
         for entry in LedgerEntry.objects.order_by("sequence")
     ]
     path = tmp_path / "ledger.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (problem,) = ledger_verifier.verify_file(path, None, None)
+    path.write_text("".join(f"{ledger_verifier.encode_canonical(line)}\n" for line in lines))
+    (problem,) = ledger_verifier.verify_file(ledger_verifier.read_file(path), None, None)
     assert problem.text == "the tree of the entries is not the one that was signed"

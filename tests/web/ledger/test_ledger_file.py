@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from jpweb.evidence.ledger_verifier import encode_canonical
 from jpweb.store.ledger import signing
 from tests.web.test_access import make_address
 from tests.web.world import World
@@ -54,7 +55,7 @@ def test_verifier_says_how_many_entries_have_their_text(file: Path):
     line = f"{count} of {len(entries)} entries have their text. {hidden}"
     assert verify(file).stdout.splitlines()[1] == line
     hashes = [{name: entry[name] for name in ("sequence", "text_hash")} for entry in entries]
-    file.write_text("\n".join([lines[0], *map(json.dumps, hashes)]) + "\n")
+    file.write_text("\n".join([lines[0], *map(encode_canonical, hashes)]) + "\n")
     line = f"0 of {len(entries)} entries have their text. "
     hidden = f"Hash only (hidden or purged): {len(entries)}."
     assert verify(file).stdout.splitlines()[1] == line + hidden
@@ -93,7 +94,7 @@ def drop_hashes(lines: list[str]) -> list[str]:
     for entry in entries:
         if "text" in entry:
             del entry["text_hash"]
-    return [json.dumps(entry) for entry in entries]
+    return [encode_canonical(entry) for entry in entries]
 
 
 def change_answer_of_an_earlier_file(lines: list[str]) -> list[str]:
@@ -108,7 +109,7 @@ def swap_texts(lines: list[str]) -> list[str]:
     entries = [json.loads(line) for line in lines]
     first, second = [entry for entry in entries if "text" in entry][:2]
     first["text"], second["text"] = second["text"], first["text"]
-    return [json.dumps(entry) for entry in entries]
+    return [encode_canonical(entry) for entry in entries]
 
 
 def drop_last(lines: list[str]) -> list[str]:
@@ -122,25 +123,25 @@ def swap_last(lines: list[str]) -> list[str]:
 def change_head(lines: list[str]) -> list[str]:
     statement = json.loads(lines[0])
     statement["head"]["sequence"] -= 1
-    return [json.dumps(statement), *lines[1:-1]]
+    return [encode_canonical(statement), *lines[1:-1]]
 
 
 FORGED = {"sequence": 1000, "text": '{"act":"answered"}'}
 
 
 def append_forged(lines: list[str]) -> list[str]:
-    return [*lines, json.dumps(FORGED)]
+    return [*lines, encode_canonical(FORGED)]
 
 
 def keep_head_alone(lines: list[str]) -> list[str]:
     """Keep the genuine head, and have the entries begin after it."""
     statement = json.loads(lines[0])
-    return [json.dumps(statement | {"first_sequence": statement["head"]["sequence"] + 1})]
+    return [encode_canonical(statement | {"first_sequence": statement["head"]["sequence"] + 1})]
 
 
 def replace_all(lines: list[str]) -> list[str]:
     (head,) = keep_head_alone(lines)
-    return [head, json.dumps(FORGED)]
+    return [head, encode_canonical(FORGED)]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_file_whose_head_names_no_entry_is_no_ledger_file(file: Path, sequence: 
     head, *entries = file.read_text().splitlines()
     statement = json.loads(head)
     statement["head"]["sequence"] = sequence
-    file.write_text("\n".join([json.dumps(statement), *entries]) + "\n")
+    file.write_text("\n".join([encode_canonical(statement), *entries]) + "\n")
     done = verify(file)
     assert (done.returncode, done.stdout) == (2, "")
     assert "does not begin with a head" in done.stderr
