@@ -91,6 +91,15 @@ def adopt_key() -> None:
             _seal_key_change(head)
 
 
+@transaction.atomic
+def rebuild_tiles() -> int:
+    """Make the stored hashes of the tree again; return how many differed.
+
+    Raises StoreError where the entries do not lead to the signed head.
+    """
+    return tree.rebuild_tiles(_lock_head())
+
+
 def _iterate_authentic(first_key: int | None = None) -> Iterator[UnsealedEntry]:
     """Yield the unsealed entries that this installation recorded; log the others."""
     for entry in entry_macs.iterate_unsealed(first_key):

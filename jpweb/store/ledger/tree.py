@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from jpweb.evidence import merkle_tree
+from jpweb.store.errors import StoreError
 from jpweb.store.models import LedgerEntry, LedgerHead, LedgerTile
 
 #: Entries of one query where the tree of an earlier ledger is built.
@@ -23,12 +24,26 @@ def append_entries(head: LedgerHead, text_hashes: Sequence[str]) -> None:
     """
     size = head.sequence
     if size and not head.frontier:
-        LedgerTile.objects.all().delete()
-        for start in range(0, size, _BATCH_ENTRIES):
-            _append_batch(
-                head.frontier, start, _read_hashes(start, min(start + _BATCH_ENTRIES, size))
-            )
+        head.frontier = _build(size)
     _append_batch(head.frontier, size, text_hashes)
+
+
+def rebuild_tiles(head: LedgerHead) -> int:
+    """Make the tiles again from the entries up to the locked head; return how many differed.
+
+    Raises StoreError where the entries do not lead to the head.
+    """
+    if not head.frontier:
+        return 0
+    earlier_tiles = read_tiles()
+    if _build(head.sequence) != head.frontier:
+        raise StoreError("The entries do not lead to the signed head. Restore an earlier backup.")
+    return len(dict(earlier_tiles.items() ^ read_tiles().items()))
+
+
+def read_tiles() -> dict[int, str]:
+    """Return the hashes of the tiles by their numbers."""
+    return dict(LedgerTile.objects.values_list("number", "node_hash"))
 
 
 def append_hash(frontier: list[str], size: int, text_hash: str) -> list[LedgerTile]:
@@ -49,8 +64,7 @@ def list_proof_nodes(sequences: Sequence[int], size: int) -> Iterator[str]:
     ``sequences`` ascend; ``size`` is the head's. With the entries' own hashes they give the root.
     """
     indices = [sequence - 1 for sequence in sequences]
-    tiles = dict(LedgerTile.objects.values_list("number", "node_hash"))
-    return _Prover(indices, tiles).list_nodes(0, size)
+    return _Prover(indices, read_tiles()).list_nodes(0, size)
 
 
 class _Prover:
@@ -88,6 +102,15 @@ class _Prover:
             start = number * LedgerTile.SIZE
             self._block = number, _read_hashes(start, start + LedgerTile.SIZE)
         return self._block[1]
+
+
+def _build(size: int) -> list[str]:
+    """Replace the tiles by those of ``size`` entries; return their frontier."""
+    frontier: list[str] = []
+    LedgerTile.objects.all().delete()
+    for start in range(0, size, _BATCH_ENTRIES):
+        _append_batch(frontier, start, _read_hashes(start, min(start + _BATCH_ENTRIES, size)))
+    return frontier
 
 
 def _append_batch(frontier: list[str], size: int, text_hashes: Sequence[str]) -> None:

@@ -15,7 +15,14 @@ from jpweb.store.ledger import entry_macs, retention, signing, tree
 from jpweb.store.ledger.entries import read_details
 from jpweb.store.ledger.row_checks.decision_rows import DecisionComparison
 from jpweb.store.ledger.sealing import get_head
-from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, LedgerHead, Redaction
+from jpweb.store.models import (
+    Conversation,
+    JournalEntry,
+    LedgerEntry,
+    LedgerHead,
+    LedgerTile,
+    Redaction,
+)
 from jpweb.stream import anchor_ids
 
 #: Acts by which a question is settled; the ledger has one of them a question.
@@ -64,15 +71,16 @@ def find_problems(
             hashes_by_sequence[head_values["sequence"]].add(head_values["chain_hash"])
     # The head is read after what it has to cover: kept heads and sealed entries only grow.
     last_sequence = _read_last_sequence()
+    tiles = tree.read_tiles()
     head = get_head()
     checked_sequence = 0
-    tree_check, comparison = _TreeCheck(head), DecisionComparison()
+    tree_check, comparison = _TreeCheck(head, tiles), DecisionComparison()
     for entry in _read_chain(up_to=max(last_sequence, head.sequence)):
         if entry.sequence % _BATCH_ENTRIES == 0:
             progress(entry.sequence, head.sequence)
         problems = list(_find_entry_problems(entry))
         yield from problems
-        tree_check.add_entry(entry, problems)
+        yield from tree_check.add_entry(entry, problems)
         yield from comparison.add_entry(entry.sequence, entry.content)
         checked_sequence = entry.sequence
         for _ in hashes_by_sequence.pop(checked_sequence, set()) - {entry.chain_hash}:
@@ -126,21 +134,46 @@ class _Entry:
 
 
 class _TreeCheck:
-    """Compares the tree of the entries with that of the head, where the chain is in order."""
+    """Compares the tree of the entries with that of the head, where the chain is in order.
 
-    def __init__(self, head: LedgerHead) -> None:
+    ``tiles`` are the stored hashes by number, as they were before the head was read. Proofs take
+    one that is missing from the entries.
+    """
+
+    def __init__(self, head: LedgerHead, tiles: dict[int, str]) -> None:
         self._head = head
+        self._tiles = tiles
         self._frontier: list[str] = []
         self._is_intact = bool(head.frontier)
 
-    def add_entry(self, entry: _Entry, problems: list[Problem]) -> None:
+    def add_entry(self, entry: _Entry, problems: list[Problem]) -> Iterator[Problem]:
+        """Add an entry with its problems; yield that of the tile that it completes."""
         self._is_intact = self._is_intact and not problems
-        if self._is_intact and entry.sequence <= self._head.sequence:
-            tree.append_hash(self._frontier, entry.sequence - 1, entry.columns["text_hash"])
+        if not self._is_intact or entry.sequence > self._head.sequence:
+            return
+        text_hash = entry.columns["text_hash"]
+        for tile in tree.append_hash(self._frontier, entry.sequence - 1, text_hash):
+            if self._tiles.pop(tile.number, tile.node_hash) != tile.node_hash:
+                yield _make_tile_problem(tile.number, "is another one")
 
     def find_problems(self) -> Iterator[Problem]:
-        if self._is_intact and self._frontier != self._head.frontier:
+        if not self._is_intact:
+            return
+        if self._frontier != self._head.frontier:
             yield Problem(0, "the tree of the entries is not the one that was signed")
+        for number in sorted(self._tiles):
+            yield _make_tile_problem(number, "is there before them")
+
+
+def _make_tile_problem(number: int, text: str) -> Problem:
+    """Return the problem of a stored hash of the tree, at the last entry that it is of."""
+    last_sequence = (number + 1) * LedgerTile.SIZE
+    first_sequence = number * LedgerTile.SIZE + 1
+    return Problem(
+        last_sequence,
+        f"the stored hash of entries {first_sequence} to {last_sequence} {text}, so evidence "
+        "bundles fail. Make it again: jpweb verify_ledger --rebuild-tiles",
+    )
 
 
 def _read_last_sequence() -> int:

@@ -21,7 +21,7 @@ from jpweb.store.choices import Act
 from jpweb.store.database import clock
 from jpweb.store.ledger import entry_macs, sealing
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
-from jpweb.store.models import JournalEntry, LedgerEntry, LedgerHead
+from jpweb.store.models import JournalEntry, LedgerEntry, LedgerHead, LedgerTile
 from tests.store import making
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -199,6 +199,17 @@ def test_purge_ledger_empties_old_reads_alone(monkeypatch: pytest.MonkeyPatch):
     assert call("purge_ledger", "--older-than", "1") == "1 entry cleared.\n"
     assert call("purge_ledger", "--older-than", "1") == "0 entries cleared.\n"
     assert [entry.sequence for entry in LedgerEntry.objects.filter(text="")] == [2]
+
+
+def test_verify_ledger_makes_changed_hashes_of_the_tree_again():
+    record_roles(LedgerTile.SIZE)
+    sealing.seal_entries()
+    LedgerTile.objects.update(node_hash="0" * 64)
+    with pytest.raises(CommandError, match="The ledger has 1 problem"):
+        call("verify_ledger")
+    first_line, second_line, _ = call("verify_ledger", "--rebuild-tiles").splitlines()
+    assert first_line == "Stored hashes that differed: 1."
+    assert second_line.startswith(f"No problems in {LedgerTile.SIZE} entries.")
 
 
 async def test_head_is_appended_once_and_sent(

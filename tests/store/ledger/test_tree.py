@@ -8,6 +8,7 @@ import pytest
 
 from jpweb.evidence import bundle_verifier, ledger_verifier, merkle_tree
 from jpweb.store.choices import Act
+from jpweb.store.errors import StoreError
 from jpweb.store.ledger import sealing, signing, tree, verification
 from jpweb.store.ledger.entries import OPERATOR, NewAct, Place, record_acts
 from jpweb.store.models import LedgerEntry, LedgerHead, LedgerTile
@@ -102,6 +103,46 @@ def test_tree_of_an_earlier_ledger_is_built_with_the_next_entry():
     assert list(verification.find_problems()) == []
     assert LedgerTile.objects.count() == 2
     check_proof([2, 10])
+
+
+@pytest.mark.usefixtures("small_tiles")
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1, "entries 5 to 8 is another one"), (2, "entries 9 to 12 is there before them")],
+    ids=["changed", "too-early"],
+)
+def test_tile_that_is_not_of_the_entries_is_named_and_made_again(number: int, text: str):
+    record_reads(11)
+    sealing.seal_entries()
+    tiles = tree.read_tiles()
+    LedgerTile.objects.update_or_create(number=number, defaults={"node_hash": "0" * 64})
+    (problem,) = verification.find_problems()
+    assert f"the stored hash of {text}, so evidence bundles fail." in str(problem)
+    assert sealing.rebuild_tiles() == 1
+    assert tree.read_tiles() == tiles
+    assert list(verification.find_problems()) == []
+    check_proof([1, 11])
+    assert sealing.rebuild_tiles() == 0
+
+
+@pytest.mark.usefixtures("small_tiles")
+def test_tiles_of_entries_that_do_not_lead_to_the_head_stay():
+    record_reads(9)
+    sealing.seal_entries()
+    LedgerEntry.objects.filter(sequence=2).update(text_hash="0" * 64)
+    tiles = tree.read_tiles()
+    with pytest.raises(StoreError, match="do not lead to the signed head"):
+        sealing.rebuild_tiles()
+    assert tree.read_tiles() == tiles
+
+
+@pytest.mark.usefixtures("small_tiles")
+def test_missing_tile_is_no_problem_and_made_again():
+    record_reads(9)
+    sealing.seal_entries()
+    LedgerTile.objects.filter(number=0).delete()
+    assert list(verification.find_problems()) == []
+    assert sealing.rebuild_tiles() == 1
 
 
 def test_tree_that_was_changed_in_the_head_is_found():

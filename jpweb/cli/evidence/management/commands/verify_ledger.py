@@ -26,7 +26,7 @@ _DOUBT = (
 
 
 class Command(BaseCommand):
-    """``jpweb verify_ledger [--head FILE ...]``."""
+    """``jpweb verify_ledger [--head FILE ...] [--rebuild-tiles]``."""
 
     requires_system_checks = (text_settings.CHECK_TAG,)
     help = "Verify the ledger against its signed head and the heads that were kept in files."
@@ -42,6 +42,11 @@ class Command(BaseCommand):
             metavar="FILE",
             help="signed heads that were kept elsewhere, one per line; may be given several times",
         )
+        parser.add_argument(
+            "--rebuild-tiles",
+            action="store_true",
+            help="first make the stored hashes of the tree again, which evidence bundles need",
+        )
 
     @use_existing_database(is_any_key_accepted=True)
     def handle(self, *args: Any, **options: Any) -> None:
@@ -51,6 +56,8 @@ class Command(BaseCommand):
             # Another key would seal its own change, and take the newest entries for forged.
             if signing.has_own_key(sealing.get_head()):
                 sealing.seal_entries()
+            if options["rebuild_tiles"]:
+                self.stdout.write(f"Stored hashes that differed: {sealing.rebuild_tiles()}.")
             head = sealing.get_head()
             with show_progress("Verifying the ledger") as progress:
                 for problem in verification.find_problems(kept_heads.read_all(), progress):
