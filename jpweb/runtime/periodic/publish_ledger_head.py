@@ -19,28 +19,30 @@ logger = logging.getLogger(__name__)
 
 #: Key of the message in ``apprise_sender``; those of notification destinations are positive.
 _SENDER_KEY = -1
-#: The newest kept head, until it is sent.
-_unsent_heads: deque[dict[str, Any]] = deque(maxlen=1)
+#: The last head that this process sent.
+_sent_heads: deque[dict[str, Any]] = deque(maxlen=1)
 
 
 async def publish_head() -> None:
-    """Append the head to the file of kept heads, unless it is the last one there, and send it.
+    """Append the head to the file of kept heads, and send it, each unless that was done before.
 
-    A head whose sending failed is sent in the next round, or the newer one that is kept by then.
+    Neither depends on the other: whoever can write to the file cannot keep a head from being sent.
+    A head whose sending failed is sent in the next round, or the newer one that is there by then.
+    What was sent is not on record, so the first round of a process sends the head again.
     """
+    statement = await run_in_background_thread(kept_heads.make_statement)
+    if statement is None:
+        return
     try:
-        statement = await run_in_background_thread(kept_heads.append_head, settings.LEDGER_HEADS)
+        await run_in_background_thread(kept_heads.append_head, settings.LEDGER_HEADS, statement)
     except StoreError as error:
         logger.warning(
             "No head of the ledger was kept: %s Set JPWEB_LEDGER_HEADS to a file that jpweb may"
             " write, or nobody can see later that the ledger's end was cut off.",
             error,
         )
-        return
-    if statement is not None:
-        _unsent_heads.append(statement)
-    if _unsent_heads and settings.LEDGER_HEAD_URL:
-        await _send_head(_unsent_heads[-1])
+    if settings.LEDGER_HEAD_URL and statement not in _sent_heads:
+        await _send_head(statement)
 
 
 async def _send_head(statement: dict[str, Any]) -> None:
@@ -56,7 +58,7 @@ async def _send_head(statement: dict[str, Any]) -> None:
         problem = await asyncio.to_thread(_describe_setting) or problem
         logger.warning("Could not send the ledger head %d: %s", sequence, problem)
     else:
-        _unsent_heads.clear()
+        _sent_heads.append(statement)
 
 
 def _describe_setting() -> str:

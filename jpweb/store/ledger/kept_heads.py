@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,21 +17,25 @@ from jpweb.store.ledger import sealing, signing
 _TAIL_BYTES = 4096
 
 
-def append_head(path: Path) -> dict[str, Any] | None:
-    """Append the signed head, unless it is the last one of the file; return it if it was appended.
+def make_statement() -> dict[str, Any] | None:
+    """Return the signed head; None for an empty ledger."""
+    head = sealing.get_head()
+    return None if head.signed_at is None else signing.make_statement(head)
+
+
+def append_head(path: Path, statement: dict[str, Any]) -> None:
+    """Append a signed head to the file, unless its last line is this one.
 
     The file is readable by its owner alone, and synced; its folder is made where it is missing.
     Raises StoreError if it cannot be written.
     """
-    head = sealing.get_head()
-    if head.signed_at is None or _read_last_sequence(path) == head.sequence:
-        return None
-    statement = signing.make_statement(head)
+    line = ledger_verifier.encode_canonical(statement)
+    if _read_last_line(path) == line.encode():
+        return
     try:
-        _append_line(path, ledger_verifier.encode_canonical(statement))
+        _append_line(path, line)
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
-    return statement
 
 
 def read_heads(path: Path) -> Iterator[dict[str, Any] | Problem]:
@@ -55,13 +58,11 @@ def _append_line(path: Path, line: str) -> None:
         os.fsync(file.fileno())
 
 
-def _read_last_sequence(path: Path) -> int | None:
-    """Return the sequence of the last head of the file; None for a new or damaged file."""
+def _read_last_line(path: Path) -> bytes:
+    """Return the last line of the file; an empty one of a file that is new or cannot be read."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-            last_line = file.read().strip().rpartition(b"\n")[2]
-        sequence: int = json.loads(last_line)["head"]["sequence"]
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
-    return sequence
+            return file.read().strip().rpartition(b"\n")[2]
+    except OSError:
+        return b""

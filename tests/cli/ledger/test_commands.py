@@ -19,7 +19,7 @@ from jpweb.runtime.notifications import apprise_sender
 from jpweb.runtime.periodic import publish_ledger_head
 from jpweb.store.choices import Act
 from jpweb.store.database import clock
-from jpweb.store.ledger import entry_macs, sealing
+from jpweb.store.ledger import entry_macs, kept_heads, sealing
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.models import JournalEntry, LedgerEntry, LedgerHead, LedgerTile
 from tests.store import making
@@ -42,9 +42,31 @@ def heads_path(settings: Any, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def deliveries(settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the sequences of the heads that are sent in this test."""
+    sequences: list[int] = []
+
+    async def send_message(_key: int, _url: str, _title: str, body: str) -> str:
+        sequences.append(json.loads(body)["head"]["sequence"])
+        return ""
+
+    monkeypatch.setattr(apprise_sender, "send_message", send_message)
+    settings.LEDGER_HEAD_URL = "mailto://ada@example.org"
+    return sequences
+
+
 def read_kept(path: Path) -> tuple[int, int]:
     """Return the number of heads in a file, and its permissions."""
     return len(path.read_text().splitlines()), path.stat().st_mode & 0o777
+
+
+def write_kept(path: Path, statement: dict[str, Any]) -> None:
+    path.write_text(f"{json.dumps(statement)}\n")
+
+
+def read_last_kept(path: Path) -> Any:
+    return json.loads(path.read_text().splitlines()[-1])
 
 
 def record_roles(count: int) -> None:
@@ -249,6 +271,39 @@ async def test_head_whose_sending_failed_is_sent_in_the_next_round(
         await publish_ledger_head.publish_head()
     assert deliveries == [1, 1]
     assert read_kept(heads_path) == (1, 0o600)
+
+
+async def test_head_is_sent_where_its_file_cannot_be_written(
+    settings: Any, tmp_path: Path, deliveries: list[int]
+):
+    settings.LEDGER_HEADS = tmp_path
+    await run_in_background_thread(record_roles, 1)
+    await run_in_background_thread(sealing.seal_entries)
+    for _ in range(2):
+        await publish_ledger_head.publish_head()
+    assert deliveries == [1]
+
+
+@pytest.mark.parametrize("signature", ["", "00" * 64])
+async def test_forged_last_line_keeps_no_head_from_file_and_recipient(
+    heads_path: Path, deliveries: list[int], signature: str
+):
+    await run_in_background_thread(record_roles, 3)
+    await run_in_background_thread(sealing.seal_entries)
+    write_kept(heads_path, {"head": {"sequence": 3}, "signature": signature})
+    await publish_ledger_head.publish_head()
+    assert deliveries == [3]
+    statement = await run_in_background_thread(kept_heads.make_statement)
+    assert read_last_kept(heads_path) == statement
+
+
+async def test_head_is_sent_again_after_a_restart(deliveries: list[int]):
+    await run_in_background_thread(record_roles, 2)
+    await run_in_background_thread(sealing.seal_entries)
+    await publish_ledger_head.publish_head()
+    publish_ledger_head._sent_heads.clear()
+    await publish_ledger_head.publish_head()
+    assert deliveries == [2, 2]
 
 
 async def test_head_that_cannot_be_sent_is_logged(

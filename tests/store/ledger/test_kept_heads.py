@@ -22,7 +22,9 @@ def keep_head(path: Path) -> None:
     """Record and seal an act, and append the head."""
     record_act(Act.ROLE_CHANGED, OPERATOR, Place(1))
     sealing.seal_entries()
-    assert kept_heads.append_head(path) is not None
+    statement = kept_heads.make_statement()
+    assert statement is not None
+    kept_heads.append_head(path, statement)
 
 
 def tear_line(path: Path) -> None:
