@@ -97,9 +97,12 @@ def _match_tool(tool: str) -> DecisionMatch:
 
 
 def _match_words(words: str) -> DecisionMatch:
-    """Return the condition that the question or a person's note on it contains words."""
+    """Return the condition that the question, or what a person wrote on it, contains words.
+
+    Entries have a reason, or the note of a dismissal; those of reviews have no note.
+    """
     patterns = [
-        rf'"reason":"([^"\\]|\\.)*{re.escape(_encode(spelling)[1:-1])}'
+        rf'"(reason|note)":"([^"\\]|\\.)*{re.escape(_encode(spelling)[1:-1])}'
         for spelling in list_spellings(words)
     ]
     entries = Q()

@@ -97,6 +97,18 @@ def test_tool_words_and_decider_let_through_rows_of_each_table(
     )
 
 
+@pytest.mark.parametrize("is_sealed", [False, True])
+def test_words_find_the_note_of_a_dismissal(run: Run, auditor: Person, is_sealed: bool):
+    place = Place(run.conversation.workspace_id, run.conversation_id)
+    note = 'A "harmless" sample'
+    record_act(Act.SUSPICION_DISMISSED, Actor.from_person(auditor), place, note=note, count=1)
+    if is_sealed:
+        sealing.seal_entries()
+    assert list_kinds(auditor, words='"HARMLESS" s') == ["suspicion"]
+    assert list_kinds(auditor, words="sample", kind="suspicion") == ["suspicion"]
+    assert list_kinds(auditor, words="count") == []
+
+
 def test_withdrawn_approval_counts_as_decided_by_jpweb(run: Run, auditor: Person):
     approvals.withdraw_approval(making.prompt(run).pk)
     assert list_kinds(auditor, decided="system") == ["run"]
