@@ -4,6 +4,8 @@ Each was written with every row, and none was the only one that a query could ta
 are dropped: Django would copy each of the tables on SQLite.
 """
 
+from typing import Any
+
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
@@ -36,7 +38,8 @@ FOREIGN_KEYS = [
 ]
 
 
-def drop_indexes(apps, schema_editor):
+def drop_indexes(apps: Any, schema_editor: Any) -> None:
+    """Drop the indexes of these columns alone, whatever their names are."""
     for model_name, field_name in FOREIGN_KEYS:
         model = apps.get_model('store', model_name)
         column = model._meta.get_field(field_name).column
