@@ -76,7 +76,7 @@ QUERIES = Part(
         "tests/store/conversation_list",
         "tests/store/derived_rows",
         "tests/store/test_bootstrap.py",
-        "tests/store/test_indexes.py",
+        "tests/store/database/test_indexes.py",
         "tests/store/test_migrations.py",
         "tests/web/forms/test_nul_in_addresses.py",
     ),
