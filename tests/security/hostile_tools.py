@@ -94,7 +94,8 @@ for line in sys.stdin:
         case "initialize":
             send(id=message["id"], result={"protocolVersion": "2025-11-25", **SERVER})
         case "tools/list":
-            tools = [{"name": n, "inputSchema": {"type": "object"}} for n in ("forms", "noise")]
+            text = {"description": ". a" * 250_000, "inputSchema": {"type": "object"}}
+            tools = [{"name": n, **text} for n in ("forms", "noise")]
             send(id=message["id"], result={"tools": tools})
         case "tools/call":
             flood(message["params"]["name"])
@@ -146,7 +147,10 @@ def misuse_tools(server: Server, owner: Visitor, root: Path, workspace_id: int) 
 
 
 def flood_messages(server: Server, owner: Visitor, root: Path, workspace_id: int) -> None:
-    """Let an MCP server ask without end, which ends its call, and send until its run is stopped."""
+    """Let an MCP server ask without end, which ends its call, and send until its run is stopped.
+
+    Its descriptions have 750,000 characters and the beginnings of 250,000 sentences.
+    """
     (root / "flood.py").write_text(_FLOOD)
     (root / ".jp" / "config.toml").write_text(_FLOOD_CONFIGURATION)
     _trust_tools(owner, workspace_id)

@@ -151,7 +151,10 @@ class McpSession:
             page = await self._connected_client.list_tools(cursor=cursor)
             size += len(page.model_dump_json())
             for tool in page.tools:
-                tools[tool.name] = ListedTool(tool.name, tool.description or "", tool.input_schema)
+                text_size = len(tool.model_dump_json(include={"description", "input_schema"}))
+                tools[tool.name] = ListedTool(
+                    tool.name, tool.description or "", tool.input_schema, text_size
+                )
             if len(tools) > message_limit.MAX_TOOLS:
                 raise ToolUnavailable(f"it lists more than {message_limit.MAX_TOOLS:,} tools")
             if size > message_limit.MAX_MESSAGE_BYTES:

@@ -9,7 +9,12 @@ from pathlib import Path
 
 from jpweb.agent.config import McpServer, McpSource, ToolConfig
 from jpweb.agent.errors import ToolUnavailable
-from jpweb.agent.tools.mcp.overlay import ListedTool, overlay_tool
+from jpweb.agent.tools.mcp.overlay import (
+    MAX_LISTED_CHARACTERS,
+    ListedTool,
+    measure_tool,
+    overlay_tool,
+)
 from jpweb.agent.tools.mcp.server_connection import ConnectedServer, ServerConnection
 from jpweb.agent.tools.mcp.tool import CallLimits, McpTool
 
@@ -26,6 +31,7 @@ class McpConnections:
         self._servers = servers
         self.unavailable = problems_by_server
         self._limits = limits
+        self._remaining_characters = MAX_LISTED_CHARACTERS
 
     def make_tool_config(self, declared_tool: ToolConfig) -> ToolConfig:
         """Return the server's tool with the workspace's overrides. Raises ToolUnavailable.
@@ -33,6 +39,13 @@ class McpConnections:
         ``parameters`` of ``declared_tool`` are the workspace's overrides, as a schema.
         """
         _, listed_tool = self._find_tool(declared_tool)
+        size = measure_tool(listed_tool, declared_tool)
+        if size > self._remaining_characters:
+            raise ToolUnavailable(
+                "with it, the descriptions of MCP tools would have more than "
+                f"{MAX_LISTED_CHARACTERS:,} characters"
+            )
+        self._remaining_characters -= size
         return overlay_tool(listed_tool, declared_tool)
 
     def make_tool(self, declared_tool: ToolConfig) -> McpTool:

@@ -85,7 +85,11 @@ class StdioServer:
                 }
                 send(id=number, result=result)
             case "tools/list":
-                listed = [{"name": name, "inputSchema": TOOLS[name]} for name in TOOLS]
+                text = "Does. " * int(os.environ.get("PROBE_WORDS", "0"))
+                listed = [
+                    {"name": name, "description": text, "inputSchema": TOOLS[name]}
+                    for name in TOOLS
+                ]
                 listed.append(
                     {
                         "name": "match",

@@ -11,6 +11,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
 from jpweb.agent.config import McpServer
+from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.tool_outcome import Failed, Success
 from jpweb.agent.tools.mcp import (
     command_transport,
@@ -18,10 +19,11 @@ from jpweb.agent.tools.mcp import (
     message_limit,
     message_parser,
 )
+from jpweb.agent.tools.mcp import connections as connections_module
 from jpweb.agent.tools.mcp.message_limit import MessagePace, MessageTooLong, ValueCounter
 from jpweb.agent.tools.mcp.message_parser import MessageParser
 from tests.agent.tools.local.commands import wait_until
-from tests.agent.tools.mcp.serving import call_tool, make_stdio_server
+from tests.agent.tools.mcp.serving import call_tool, make_stdio_server, make_tool_config
 from tests.agent.tools.mcp.stalling import serve_stalling
 
 LIMIT = 300_000
@@ -50,6 +52,20 @@ async def test_command_that_floods_at_its_start_is_unavailable(tmp_path):
     server = make_stdio_server("flood", name="bad")
     async with asyncio.timeout(60), connect_servers([server], tmp_path) as connections:
         assert connections.unavailable == {"bad": PROBLEM}
+
+
+async def test_tools_whose_texts_exceed_the_limit_are_unavailable(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBE_WORDS", "100")  # each tool has 600 characters, and its schema
+    monkeypatch.setattr(connections_module, "MAX_LISTED_CHARACTERS", 2_000)
+    server = make_stdio_server(variables=("PROBE_WORDS",))
+    pattern = "with it, the descriptions of MCP tools would have more than 2,000 characters"
+    async with connect_servers([server], tmp_path) as connections:
+        with pytest.raises(ToolUnavailable, match=pattern):
+            connections.make_tool_config(make_tool_config("end", description="{{description}}" * 4))
+        for tool in ("end", "wait", "parts"):
+            assert connections.make_tool_config(make_tool_config(tool)).summary == "Does."
+        with pytest.raises(ToolUnavailable, match=pattern):
+            connections.make_tool_config(make_tool_config("fail"))
 
 
 @pytest.mark.parametrize("as_json", [True, False], ids=["as JSON", "as an event"])

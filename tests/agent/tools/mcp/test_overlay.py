@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from jpweb.agent.config import ParameterText
 from jpweb.agent.tools.mcp.overlay import ListedTool, overlay_tool, split_first_sentence
 from tests.agent.tools.mcp.serving import make_tool_config
+from tests.machine.suite.growth import MAX_LINEAR_GROWTH, measure_growth
 
 THEIRS = {
     "type": "object",
@@ -57,6 +58,9 @@ def test_a_backslash_in_the_servers_description_is_no_command():
         ("One. two. Three.", "One. two.", "Three."),
         ("Version 1.2 is out. Read on.", "Version 1.2 is out.", "Read on."),
         ("First.\tSecond.", "First.\tSecond.", ""),
+        ("First. . Second.", "First. .", "Second."),
+        ("First. \t\n Ähnlich.", "First.", "Ähnlich."),
+        ("First. \n3.", "First.", "3."),
         ("  padded  ", "padded", ""),
         ("", "", ""),
         ("x" * 500, "x" * 500, ""),
@@ -64,6 +68,12 @@ def test_a_backslash_in_the_servers_description_is_no_command():
 )
 def test_split_first_sentence_returns_summary_and_rest(text: str, summary: str, rest: str):
     assert split_first_sentence(text) == (summary, rest)
+
+
+@pytest.mark.parametrize("piece", [". a", ".  ", ". \n", ".\ta"], ids=ascii)
+def test_split_first_sentence_takes_linear_time(piece: str):
+    growth = measure_growth(lambda count: split_first_sentence(piece * count + "z"), 10_000)
+    assert growth < MAX_LINEAR_GROWTH
 
 
 def test_overlay_description_with_a_summary_drops_the_servers_text():
