@@ -65,6 +65,12 @@ import json, sys, threading
 from itertools import count
 from pathlib import Path
 
+FIELDS = {f"f{number}": {"type": "string"} for number in range(9000)}
+LONG_FORM = {
+    "mode": "form",
+    "message": "m",
+    "requestedSchema": {"type": "object", "properties": FIELDS, "required": ["x"] * 60_000},
+}
 SCHEMA = {"type": "object", "properties": {}}
 FORM = {"mode": "form", "message": "m" * 100, "requestedSchema": SCHEMA}
 LOG = {"level": "info", "data": [[["x"] * 10] * 1000] * 2}
@@ -84,6 +90,8 @@ def flood(name):
         threading.Thread(target=complain, daemon=True).start()
     for number in count():
         if name == "forms":
+            if number == 0:
+                send(id="long", method="elicitation/create", params=LONG_FORM)
             send(id=f"{number:02000}", method="elicitation/create", params=FORM)
         else:
             send(method="notifications/message", params=LOG)
@@ -149,7 +157,8 @@ def misuse_tools(server: Server, owner: Visitor, root: Path, workspace_id: int) 
 def flood_messages(server: Server, owner: Visitor, root: Path, workspace_id: int) -> None:
     """Let an MCP server ask without end, which ends its call, and send until its run is stopped.
 
-    Its descriptions have 750,000 characters and the beginnings of 250,000 sentences.
+    Its descriptions have 750,000 characters and the beginnings of 250,000 sentences. One form has
+    9,000 fields, and 60,000 names of required ones.
     """
     (root / "flood.py").write_text(_FLOOD)
     (root / ".jp" / "config.toml").write_text(_FLOOD_CONFIGURATION)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jpweb.agent.tool_outcome import MAX_CALL_QUESTIONS
 from jpweb.stream.answer_type import AnswerType, Boolean, Option, Secret, Select, Text
 from jpweb.stream.errors import InvalidAnswer, MalformedElement
 from jpweb.stream.inquiry import check_answer_type
@@ -31,14 +32,20 @@ class FormField:
 
 
 def read_fields(schema: Mapping[str, Any]) -> list[FormField]:
-    """Return the fields of a flat schema. Raises InvalidAnswer for one that no person can fill."""
+    """Return the fields of a flat schema.
+
+    Raises InvalidAnswer for one that no person can fill, and for more fields than a call may ask.
+    """
     properties, required_names = schema.get("properties") or {}, schema.get("required") or []
     if not isinstance(properties, Mapping):
         raise InvalidAnswer("“properties” of the form must be an object.")
+    if len(properties) > MAX_CALL_QUESTIONS:
+        raise InvalidAnswer(f"The form can have up to {MAX_CALL_QUESTIONS} fields.")
     if not isinstance(required_names, list):
         raise InvalidAnswer("“required” of the form must be a list.")
+    required_set = {name for name in required_names if isinstance(name, str)}
     return [
-        _read_field(name, part, is_required=name in required_names)
+        _read_field(name, part, is_required=name in required_set)
         for name, part in properties.items()
     ]
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jpweb.agent.tool_outcome import MAX_CALL_QUESTIONS
 from jpweb.agent.tools.mcp.form_fields import read_fields
 from jpweb.stream.answer_type import Boolean, Option, Secret, Select, Text
 from jpweb.stream.errors import InvalidAnswer
@@ -17,6 +18,17 @@ def field(part, required=("f",)) -> Any:
         {"type": "object", "properties": {"f": part}, "required": list(required)}
     )
     return form_field
+
+
+class ComparedName(str):
+    """A name that counts how often it is compared."""
+
+    count = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        ComparedName.count += 1
+        return super().__eq__(other)
 
 
 AB = Select((Option("a", "A"), Option("b", "B")))
@@ -84,6 +96,21 @@ def test_schema_with_a_key_of_another_shape_is_refused(key, value):
     schema = {"properties": {"f": {"type": "string"}}} | {key: value}
     with pytest.raises(InvalidAnswer, match=f"“{key}” of the form"):
         read_fields(schema)
+
+
+def test_form_with_too_many_fields_is_refused_before_any_is_read():
+    properties = {f"f{number}": 1 for number in range(MAX_CALL_QUESTIONS + 1)}
+    with pytest.raises(InvalidAnswer, match="The form can have up to 25 fields"):
+        read_fields({"properties": properties})
+
+
+def test_fields_are_not_compared_with_each_required_name():
+    properties = {f"f{number}": {"type": "string"} for number in range(MAX_CALL_QUESTIONS)}
+    required_names = [*(ComparedName(f"x{number}") for number in range(1_000)), {}, ["f0"], "f1"]
+    ComparedName.count = 0
+    form_fields = read_fields({"properties": properties, "required": required_names})
+    assert [form_field.name for form_field in form_fields if form_field.required] == ["f1"]
+    assert ComparedName.count < len(required_names)
 
 
 @pytest.mark.parametrize(
