@@ -13,11 +13,14 @@ from jpweb.store.jp_files.config import size_limits
 from jpweb.store.jp_files.config.sources import ConfigSource, EntryPath
 
 _WILDCARD_CHARS = frozenset("*?[")
+#: Parts of a pattern that match what one of them matches.
+_REPEATED_PARTS = ["**", "**"]
 
 
 class FileFinder:
     """Finds a source's files; lists each directory once, and a limited number of entries.
 
+    All its patterns together take a limited number of steps.
     ``notes`` name the links that were left out, in order.
     """
 
@@ -25,6 +28,7 @@ class FileFinder:
         self.notes: dict[str, None] = {}
         self._source = source
         self._remaining_entries = size_limits.MAX_LISTED_ENTRIES
+        self._remaining_steps = size_limits.MAX_MATCH_STEPS
         self._entries_by_path: dict[EntryPath, list[os.DirEntry[str]]] = {}
 
     def find_files(self, pattern: str, folder: EntryPath = ()) -> list[EntryPath]:
@@ -94,6 +98,12 @@ class FileFinder:
 
     def _list_matching(self, entry_path: EntryPath, part: str) -> list[os.DirEntry[str]]:
         entries = self._list_entries(entry_path)
+        self._remaining_steps -= 1 + len(entries)
+        if self._remaining_steps < 0:
+            raise InvalidConfigFile(
+                "extends takes more than "
+                f"{size_limits.MAX_MATCH_STEPS:,} steps to match its patterns with files."
+            )
         if not _WILDCARD_CHARS & {*part}:
             return [entry for entry in entries if entry.name == part]
         return [entry for entry in entries if fnmatchcase(entry.name, part)]
@@ -115,7 +125,10 @@ class FileFinder:
 
 
 def _split_pattern(pattern: str, folder: EntryPath) -> EntryPath:
-    """Return the parts of a pattern in a folder. Raises InvalidConfigFile where it leads out."""
+    """Return the parts of a pattern in a folder, of consecutive ``**`` one.
+
+    Raises InvalidConfigFile where it leads out.
+    """
     quoted_pattern = repr(pattern[:100])
     if len(pattern) > size_limits.MAX_PATTERN_CHARACTERS:
         limit = size_limits.MAX_PATTERN_CHARACTERS
@@ -138,4 +151,6 @@ def _split_pattern(pattern: str, folder: EntryPath) -> EntryPath:
         )
     if not parts or any("**" in part and part != "**" for part in parts):
         raise InvalidConfigFile(f"extends is not a path: {quoted_pattern}.")
-    return tuple(parts)
+    return tuple(
+        part for number, part in enumerate(parts) if parts[number : number + 2] != _REPEATED_PARTS
+    )
