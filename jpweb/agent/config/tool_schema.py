@@ -21,17 +21,17 @@ def read_schema(
     properties = {
         name: dict(definition) for name, definition in base_schema.get("properties", {}).items()
     }
-    required_names = list(base_schema.get("required", ()))
+    required_names = dict.fromkeys(base_schema.get("required", ()))
     for name, table in parameters.iter_tables():
         properties[name] = properties.get(name, {}) | _read_parameter(table, is_typed=is_typed)
-        if table.get_flag("required") and name not in required_names:
-            required_names.append(name)
+        if table.get_flag("required"):
+            required_names.setdefault(name)
         table.note_unknown_keys("examples")
     return {
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
-        "required": required_names,
+        "required": list(required_names),
     }
 
 

@@ -107,12 +107,13 @@ def list_trust_items(
                 builtins_by_name.get(name),
             )
         )
-    gated_tools = [
-        _GatedTool(file_tools.get(name, tool), second_model)
-        for name, tool in configuration.tools.items()
-    ]
+    tools_by_server: dict[str | None, list[_GatedTool]] = {}
+    for name, tool in configuration.tools.items():
+        gated_tool = _GatedTool(file_tools.get(name, tool), second_model)
+        tools_by_server.setdefault(_get_server_name(gated_tool.tool), []).append(gated_tool)
     items.extend(
-        _make_server_item(server, gated_tools) for server in configuration.servers.values()
+        _make_server_item(server, tools_by_server.get(server.name, ()))
+        for server in configuration.servers.values()
     )
     for name, provider in configuration.providers.items():
         if not _is_usual(name, provider):
@@ -262,7 +263,7 @@ def _list_access_lines(tool: ToolConfig) -> list[tuple[str, str]]:
 
 def _list_parameter_lines(schema: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return a line for each parameter: its schema as JSON, defaults included."""
-    required_names = schema.get("required", ())
+    required_names = frozenset(schema.get("required", ()))
     return tuple(
         (
             f"{'required ' if name in required_names else ''}parameter {escape_invisible(name)}",
@@ -296,10 +297,7 @@ def _make_server_item(server: McpServer, tools: Sequence[_GatedTool]) -> TrustIt
         limit = f"{server.start_seconds:g} seconds" if server.start_seconds else "no limit"
         lines += [("time to start", limit)]
     content, secret = asdict(server), {"url": server.url, "headers": dict(server.headers)}
-    server_tools = [
-        gated_tool for gated_tool in tools if _get_server_name(gated_tool.tool) == server.name
-    ]
-    return _make_item(TrustItemKind.SERVER, server.name, lines, content, server_tools, secret)
+    return _make_item(TrustItemKind.SERVER, server.name, lines, content, tools, secret)
 
 
 def _is_usual(name: str, provider: ProviderConfig) -> bool:

@@ -12,6 +12,7 @@ from jpweb.agent.config.trust import (
     make_definition,
 )
 from tests.agent.config.making import LOCAL, read_configuration, read_tool_config
+from tests.machine.suite.growth import MAX_LINEAR_GROWTH, measure_growth
 
 
 def things(*texts: str) -> dict[tuple[str, str], TrustItem]:
@@ -271,3 +272,30 @@ def test_definition_of_a_served_tool_holds_its_server():
 def test_definition_names_a_source_as_saved_hashes_of_it_do(source: str, kind: str):
     tool = read_tool_config(f'source = "{source}"\ncommand = "true"', name="ask_user")
     assert f'"source": ["{kind}", {{' in make_definition(tool, None)
+
+
+def make_servers(count: int) -> str:
+    """Return a configuration with many servers, each of which has one tool."""
+    return "".join(
+        f'providers.mcp.s{number}.command = "a"\n'
+        f'conversation.tools.t{number}.source = "mcp.s{number}"\n'
+        for number in range(count)
+    )
+
+
+def make_parameters(count: int) -> str:
+    """Return a configuration with one tool, which has many parameters."""
+    parameters = "".join(
+        f'p{number} = {{type = "string", required = true}}\n' for number in range(count)
+    )
+    return f"[conversation.tools.t]\n{LOCAL}[conversation.tools.t.parameters]\n{parameters}"
+
+
+@pytest.mark.parametrize(
+    ("make_text", "size"), [(make_servers, 500), (make_parameters, 1_500)], ids=["servers", "names"]
+)
+def test_trust_items_take_linear_time(make_text, size: int):
+    growth = measure_growth(
+        list_trust_items, *(read_configuration(make_text(n * size)) for n in (1, 4))
+    )
+    assert growth < MAX_LINEAR_GROWTH

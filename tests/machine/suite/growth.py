@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import thread_time
+from typing import TypeVar
 
-#: Growth from a size to its double's double: 4 where it is linear, and 16 where it is quadratic.
+_Input = TypeVar("_Input")
+
+#: Growth from an input to one of four times its size: 4 where it is linear, 16 where quadratic.
 MAX_LINEAR_GROWTH = 8.0
 
 
-def measure_growth(run: Callable[[int], object], size: int) -> float:
-    """Return how many times as long ``run`` takes at four times the size."""
-    return _measure_least(run, 4 * size) / _measure_least(run, size)
+def measure_growth(run: Callable[[_Input], object], small: _Input, large: _Input) -> float:
+    """Return how many times as long ``run`` takes with the large input."""
+    return _measure_least(run, large) / _measure_least(run, small)
 
 
-def _measure_least(run: Callable[[int], object], size: int) -> float:
+def _measure_least(run: Callable[[_Input], object], argument: _Input) -> float:
     """Return the least of three processor times."""
     seconds = []
     for _ in range(3):
         start = thread_time()
-        run(size)
+        run(argument)
         seconds.append(thread_time() - start)
     return min(seconds)
