@@ -35,7 +35,8 @@ function readPageState() {
     state.revision = Number(byId("counts").dataset.revision);
     state.run = byId("composer").dataset.run;
     state.approval_state = byId("approval-state").dataset.approvals;
-    state.parked = Boolean(document.querySelector("#run-status > [data-parked]"));
+    const status = document.querySelector("#run-status > [data-run-status]");
+    state.run_status = status ? status.dataset.runStatus : "";
     state.metadata = byId("metadata").dataset.metadata;
     Object.assign(state, readRange());
   }

@@ -12,10 +12,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum, Window
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum, Window
 from django.db.models.functions import Now, RowNumber
 
-from jpweb.store.choices import ApprovalState, Role
+from jpweb.store.choices import ApprovalState, Role, RunState
 from jpweb.store.inquiries import OPEN_STATE, is_run_unfinished
 from jpweb.store.models import (
     Approval,
@@ -27,6 +27,7 @@ from jpweb.store.models import (
     QuestionSnooze,
     Run,
 )
+from jpweb.store.models.runs import compute_latest_wait
 from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.store.sql.waiting_time import WaitingMilliseconds
 
@@ -170,16 +171,20 @@ def build_approval_marks(**scope: OuterRef) -> dict[str, Subquery]:
 
 
 def get_conversation_marks(keys: Collection[int]) -> dict[int, tuple[Any, ...]]:
-    """Return the columns that differ once a conversation has changed."""
+    """Return the columns that differ once a conversation has changed, or its run waits too long."""
     marks: dict[int, tuple[Any, ...]] = {}
-    run_columns = ("run", "state", "resume_count")
+    run_columns = ("run", "state", "resume_count", "is_waiting")
     newest_runs = Run.objects.filter(conversation_id=OuterRef("pk")).order_by("-id")
+    waiting_runs = Run.objects.filter(
+        conversation_id=OuterRef("pk"), state=RunState.QUEUED, queued_at__lt=compute_latest_wait()
+    )
     approval_marks = build_approval_marks(conversation=OuterRef("pk"))
     for part in _split_keys(keys):
         rows = Conversation.objects.filter(pk__in=part).annotate(
             run=Subquery(newest_runs.values("pk")[:1]),
             state=Subquery(newest_runs.values("state")[:1]),
             resume_count=Subquery(newest_runs.values("resume_count")[:1]),
+            is_waiting=Exists(waiting_runs),
             **approval_marks,
         )
         columns = ("entry_count", "revision", "archived", "removed_at", "expires_at")

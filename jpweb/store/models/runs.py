@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from django.db import models
@@ -17,6 +18,15 @@ from jpweb.store.choices import (
 from jpweb.store.database import clock
 from jpweb.store.models.accounts import Person, Workspace
 from jpweb.store.models.conversations import Conversation
+
+#: Seconds after which a run that was queued again counts as waiting: most are taken up at once, and
+#: the status of pages would flicker after each answer.
+_REQUEUE_SECONDS = 5
+
+
+def compute_latest_wait() -> datetime:
+    """Return the time before which a run was queued that waits for a worker now."""
+    return clock.now() - timedelta(seconds=_REQUEUE_SECONDS)
 
 
 class Run(models.Model):
@@ -95,6 +105,15 @@ class Run(models.Model):
     def is_unfinished(self) -> bool:
         """Whether it has not ended."""
         return self.state in UNFINISHED_STATES
+
+    @property
+    def is_waiting_for_worker(self) -> bool:
+        """Whether no process has taken it up, at first or for some seconds since it was queued."""
+        if self.state != RunState.QUEUED:
+            return False
+        return not self.fence or (
+            self.queued_at is not None and self.queued_at < compute_latest_wait()
+        )
 
     @property
     def has_failed(self) -> bool:

@@ -41,8 +41,8 @@ class RenderedState(NamedTuple):
 
     ``first`` and ``last`` are the positions of the first and last item of its window, filtered by
     ``show``; ``last`` is None for a window that reaches the end, where new items are added.
-    ``search`` is the search query of its URL; ``parked`` is None for pages without ``#run-status``,
-    ``approvals`` for those without ``#approval-state``.
+    ``search`` is the search query of its URL; ``run_status`` is None for pages without
+    ``#run-status``, ``approvals`` for those without ``#approval-state``.
     """
 
     entry_count: int = 0
@@ -53,7 +53,7 @@ class RenderedState(NamedTuple):
     last: int | None = None
     show: tuple[str, ...] = ()
     search: str = ""
-    parked: bool | None = None
+    run_status: str | None = None
     approvals: str | None = None
 
     def has_item(self, item_position: int) -> bool:
@@ -123,7 +123,7 @@ class _ConversationSnapshot:
     def _render_update(self, page: RenderedState, role: Role) -> ConversationUpdate:
         new_page = self._find_state(page, role)
         parts = self._render_items(page, new_page)
-        if (new_page.run, new_page.parked) != (page.run, page.parked):
+        if (new_page.run, new_page.run_status) != (page.run, page.run_status):
             parts.append(self._render_run(role, has_changed=new_page.run != page.run))
         if new_page.approvals != page.approvals:
             context = {"approval_key": new_page.approvals, "oob": True}
@@ -135,13 +135,12 @@ class _ConversationSnapshot:
     def _find_state(self, page: RenderedState, role: Role) -> RenderedState:
         """Return the state of a page once it is updated."""
         conversation, run = self.conversation, self.run
-        is_parked = run is not None and run.state == RunState.PARKED
         return page._replace(
             entry_count=conversation.entry_count,
             revision=conversation.revision,
             run=_make_run_key(conversation, run, role),
             metadata=make_metadata_key(conversation),
-            parked=None if page.parked is None else is_parked,
+            run_status=None if page.run_status is None else _get_run_status(run),
             approvals=self._find_approval_key(page),
         )
 
@@ -308,6 +307,7 @@ def _build_run_context(
         "conversation": conversation,
         "run": run,
         "run_key": _make_run_key(conversation, run, role),
+        "run_status": _get_run_status(run),
         "approval_key": _make_approval_key(run, conversation.turns),
         "can_be_retried": run is not None and run.can_be_retried(conversation.turns),
         "may_run": role >= Role.RESPONDER,
@@ -325,12 +325,21 @@ def _find_model_status(conversation: Conversation) -> ModelStatus | None:
     return wiring.get_model_status(conversation.workspace)
 
 
+def _get_run_status(run: Run | None) -> str:
+    """Return the state of an unfinished run that has no process, as the status names it, or ""."""
+    if run is None:
+        return ""
+    if run.state == RunState.PARKED:
+        return "parked"
+    return "queued" if run.is_waiting_for_worker else ""
+
+
 def _make_run_key(conversation: Conversation, run: Run | None, role: Role) -> str:
     """Return the key of a run's state as the composer shows it to people with a role.
 
     Without a run it is "" for responders. Of a run that failed it has whether another turn
     followed, and of a conversation that cannot be continued, such as an archived one, the digest of
-    the reason. Parking and resuming change ``parked`` instead: a person may be typing in the
+    the reason. Parking and resuming change ``run_status`` instead: a person may be typing in the
     composer.
     """
     suffix = {Role.READER: "-read", Role.AUDITOR_ONLY: "-audit"}.get(role, "")

@@ -19,13 +19,13 @@ from jpweb.web.websocket.inbox_updates import CardKeys
 MAX_CARDS = 500
 #: Receipts in a message: each kind of receipt for each card.
 MAX_RECEIPTS = MAX_CARDS * len(receipt_buffer.RECEIPT_KINDS)
-#: Characters of ``run``, ``metadata`` and ``approval_state``, keys that a page sends back.
+#: Characters of ``run``, ``metadata``, ``run_status`` and ``approval_state``, which a page sends.
 MAX_KEY_LENGTH = 100
 #: Fields of a page's state. A page that an older jpweb rendered has others, and must be reloaded.
 PAGE_STATE_FIELDS = {
     "person", "questions", "approvals", "inbox", "conversation", "entry_count", "revision", "run",
     "metadata", "first", "last", "show", "search", "workspace", "claims", "snoozed",
-    "approval_claims", "parked", "approval_state",
+    "approval_claims", "run_status", "approval_state",
 }  # fmt: skip
 #: Errors that parsing a malformed message raises.
 MALFORMED_ERRORS = (
@@ -135,7 +135,9 @@ def _parse_page(payload: dict[str, Any]) -> RenderedState:
         None if payload.get("last") is None else _parse_number(payload["last"]),
         parse_groups(str(payload.get("show") or "")),
         _parse_text(payload.get("search"), MAX_QUERY_CHARS),
-        None if payload.get("parked") is None else bool(payload["parked"]),
+        None
+        if payload.get("run_status") is None
+        else _parse_text(payload["run_status"], MAX_KEY_LENGTH),
         None
         if payload.get("approval_state") is None
         else _parse_text(payload["approval_state"], MAX_KEY_LENGTH),

@@ -176,6 +176,16 @@ def test_a_conversation_that_changed_differs(change: str):
     assert queue.get_conversation_marks(keys) != before
 
 
+def test_conversation_marks_differ_once_a_queued_run_waits_too_long():
+    run = making.start_run(making.conversation(making.workspace("Garden")))
+    marks = []
+    for seconds in (1, 2, 6):
+        queued_at = timezone.now() - timedelta(seconds=seconds)
+        type(run).objects.update(state="queued", queued_at=queued_at)
+        marks.append(queue.get_conversation_marks({run.conversation_id}))
+    assert marks[0] == marks[1] != marks[2]
+
+
 def test_inbox_marks_differ_when_a_card_is_added_or_removed():
     workspace, other_workspace = making.workspace("Garden"), making.workspace("Elsewhere")
     run = making.start_run(making.conversation(workspace))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import AsyncMock
 from urllib.parse import urljoin
@@ -16,6 +16,7 @@ from jpweb.runtime.execution import run_executor
 from jpweb.store import journal
 from jpweb.store import runs as runs_in_store
 from jpweb.store.choices import Origin, Role, RunState, WritePolicy
+from jpweb.store.database import clock
 from jpweb.store.errors import NothingToRetry
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Approval, Conversation, Inquiry, Membership, Run, Workspace
@@ -326,17 +327,21 @@ async def test_a_run_that_ends_changes_the_foot(shared_world: World):
     [
         (RunState.PARKED, RunState.RUNNING, "Running · "),
         (RunState.RUNNING, RunState.PARKED, "Waiting for answers"),
+        (RunState.PARKED, RunState.QUEUED, "Queued, waiting for a worker"),
+        (RunState.QUEUED, RunState.RUNNING, "Running · "),
     ],
 )
 async def test_run_status_of_an_open_page_follows_parking_without_the_form(
     shared_world: World, before: RunState, after: RunState, text: str
 ):
     rows = Run.objects.filter(pk=shared_world.run.pk)
-    await run_in_db_thread(rows.update, state=before)
+    queued_at = clock.now() - timedelta(seconds=6)
+    await run_in_db_thread(rows.update, state=before, fence=1, queued_at=queued_at)
     page = await run_in_db_thread(foot, shared_world)
     hello = await run_in_db_thread(make_hello, shared_world)
     hello["run"] = page.find_one(id="composer")["data-run"]
-    shown_status = {"parked": bool(page.find_all(**{"data-parked": ""}))}
+    status = next((tag["data-run-status"] for tag in page if "data-run-status" in tag), "")
+    shown_status = {"run_status": status}
     people = shared_world.people
     async with (
         connect_page(people["responder"], **hello | shown_status) as socket,

@@ -112,9 +112,13 @@ class LivePage:
             "revision": counts["data-revision"],
             "run": self.get("composer").attributes["data-run"],
             "approval_state": self.get("approval-state").attributes["data-approvals"],
-            "parked": bool(self.get("run-status").list_marked("data-parked")),
+            "run_status": self._read_run_status(),
             "metadata": self.get("metadata").attributes["data-metadata"],
         }
+
+    def _read_run_status(self) -> str:
+        marked_nodes = self.get("run-status").list_marked("data-run-status")
+        return marked_nodes[0].attributes["data-run-status"] if marked_nodes else ""
 
     def apply_update(self, html: str) -> None:
         """Swap in the elements of messages, those by their own id and those at a target."""
