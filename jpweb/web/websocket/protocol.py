@@ -166,7 +166,9 @@ def _parse_receipts(pairs: list[Any]) -> list[tuple[int, str]]:
 
 
 def _parse_answer(payload: dict[str, Any]) -> AnswerMessage:
-    number, question, answer = payload["number"], payload["question"], str(payload["answer"])
+    number, question, answer = payload["number"], payload["question"], payload["answer"]
+    if not isinstance(answer, str):
+        raise TypeError(answer)
     answer.encode()  # raises for a lone surrogate
     remember = bool(payload.get("remember"))
     return AnswerMessage(
