@@ -118,7 +118,7 @@ async def begin_download(
         raise DownloadUnderWay(earlier_mark.lease)
     holder = f"{process_identity.get_installation_name()}#{secrets.token_hex(4)}"
     mark = _marks[person_id] = _DownloadMark(
-        DownloadLease(person_id, holder, file_name), can_continue
+        DownloadLease(person_id, holder, file_name), can_continue, remaining_pieces
     )
     try:
         if (earlier_mark := _ending_marks.get(person_id)) is not None:
@@ -136,25 +136,22 @@ async def begin_download(
     return Download(mark, first_piece, remaining_pieces)
 
 
-async def finish_download(
+async def resume_download(
     person_id: int,
     file_name: str,
     remaining_pieces: Iterator[ExportChunk],
     can_continue: Callable[[], bool],
-) -> None:
-    """Make the rest of a download whose pieces are kept to resume it.
+) -> Download:
+    """Take the person's mark for a download that is resumed. Raises DownloadUnderWay.
 
-    Raises DownloadUnderWay, ExportBroken, or the database's error.
+    An earlier response with the same pieces loses it, and its connection: that may have died
+    silently, which the server finds out only minutes later.
     """
+    mark = _marks.get(person_id)
+    if mark is not None and mark.is_renewed and mark.pieces is remaining_pieces:
+        mark.supersede()
     empty_chunk = ExportChunk(b"", 0, 0)
-    download = await begin_download(
-        person_id, file_name, empty_chunk, remaining_pieces, can_continue
-    )
-    try:
-        async for _ in download:
-            pass
-    finally:
-        download.close()
+    return await begin_download(person_id, file_name, empty_chunk, remaining_pieces, can_continue)
 
 
 class Download:
@@ -174,23 +171,44 @@ class Download:
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next bytes. Raises ExportBroken, or the database's error."""
+        """Return the next bytes. Raises the errors of ``check_mark``, or the database's."""
         has_more = False
         try:
-            if self._mark.is_revoked:
-                raise ExportBroken("The person may not read this any more.")
-            piece = self._next_piece or await _get_throttle().read_next_piece(
-                self._remaining_pieces
-            )
-            self._next_piece = None
+            piece = await self._read_piece()
             if piece is None:
                 raise StopAsyncIteration
-            self._mark.note_progress(piece)
             has_more = True
             return piece.data
         finally:
             if not has_more:
                 self.close()
+
+    async def _read_piece(self) -> ExportChunk | None:
+        self.check_mark()
+        piece = self._next_piece or await _get_throttle().read_next_piece(self._remaining_pieces)
+        self._next_piece = None
+        if piece is not None:
+            self._mark.note_progress(piece)
+        return piece
+
+    def check_mark(self) -> None:
+        """Raise ExportBroken where the person may not read it any more.
+
+        Raises DownloadUnderWay where another response resumes it.
+        """
+        if self._mark.is_superseded:
+            raise DownloadUnderWay(self._mark.lease)
+        if self._mark.is_revoked:
+            raise ExportBroken("The person may not read this any more.")
+
+    def call_when_superseded(self, function: Callable[[], None]) -> None:
+        """Call a function in the event loop once another response resumes the download."""
+        self._mark.on_superseded = function
+
+    async def make_remaining(self) -> None:
+        """Make all pieces of a download that keeps them. Raises what reading it raises."""
+        while await self._read_piece() is not None:
+            pass
 
     async def make_first_piece(self) -> None:
         """Replace the first piece by the next one. Raises its error, which ends the mark."""
@@ -210,9 +228,16 @@ class Download:
 class _DownloadMark:
     """Records that a person has a large download under way."""
 
-    def __init__(self, lease: DownloadLease, can_continue: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        lease: DownloadLease,
+        can_continue: Callable[[], bool],
+        pieces: Iterator[ExportChunk],
+    ) -> None:
         self.lease = lease
-        self.is_revoked = False
+        self.pieces = pieces
+        self.is_revoked = self.is_superseded = False
+        self.on_superseded: Callable[[], None] = lambda: None
         self._can_continue = can_continue
         self._loop = asyncio.get_running_loop()
         self._over_event = asyncio.Event()
@@ -231,6 +256,13 @@ class _DownloadMark:
         """Update the percentage; at most 99, because the reader lags behind."""
         percent = min(100 * piece.done_rows // max(piece.total_rows, 1), 99)
         self.lease = replace(self.lease, percent=percent)
+
+    def supersede(self) -> None:
+        """End the mark for another response with the same pieces."""
+        self.is_superseded = True
+        self.end_mark()
+        with suppress(RuntimeError):  # the loop is closed, and its connections with it
+            self._loop.call_soon_threadsafe(self.on_superseded)
 
     def end_mark(self) -> None:
         """End the mark. Thread-safe."""

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from jpweb.runtime import downloads, kept_downloads
 from jpweb.runtime.broadcast.flow_control import CUT_CONNECTION_KEY
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
-from jpweb.runtime.downloads import DownloadUnderWay
+from jpweb.runtime.downloads import Download, DownloadUnderWay
 from jpweb.runtime.kept_downloads import SLICE_BYTES, DownloadKey, KeptDownload
 from jpweb.store import accounts
 from jpweb.store.database.availability import DATABASE_ERROR, find_outage
@@ -79,7 +79,7 @@ async def send_file(
         await download.make_first_piece()
     kept_downloads.keep_download(kept_download)
     headers |= {"ETag": kept_download.etag, "Accept-Ranges": "bytes"}
-    stream = _DownloadStream(request, download, kept_download, download.close)
+    stream = _DownloadStream(request, download, kept_download, download)
     return StreamingHttpResponse(stream, content_type=content_type, headers=headers)
 
 
@@ -141,30 +141,52 @@ async def _resume(
         kept_downloads.drop_download(kept_download)
         return HttpResponse(notice_text.DOWNLOAD_CHANGED, status=412, content_type="text/plain")
     try:
-        if not kept_download.is_complete:
-            await downloads.finish_download(request.user.pk, file_name, kept_download, can_resume)
+        download = await downloads.resume_download(
+            request.user.pk, file_name, kept_download, can_resume
+        )
+        return await _send_remaining(
+            request, kept_download, download, content_type, headers, can_resume
+        )
     except DownloadUnderWay as refusal:
         return await run_in_db_thread(_refuse_download, request, refusal)
     except ExportBroken:
         kept_downloads.drop_download(kept_download)
-    if not kept_download.is_kept or not kept_download.is_complete:
         return HttpResponse(notice_text.DOWNLOAD_CHANGED, status=412, content_type="text/plain")
-    offset = kept_downloads.parse_range(request.headers["Range"]) or 0
-    headers |= {"ETag": kept_download.etag, "Accept-Ranges": "bytes"}
-    if offset >= kept_download.byte_count:
-        headers["Content-Range"] = f"bytes */{kept_download.byte_count}"
-        return HttpResponse(status=416, headers=headers)
-    headers["Content-Range"] = (
-        f"bytes {offset}-{kept_download.byte_count - 1}/{kept_download.byte_count}"
-    )
-    headers["Content-Length"] = str(kept_download.byte_count - offset)
-    remaining_chunks = kept_download.read_from(offset, can_resume)
-    return StreamingHttpResponse(
-        _DownloadStream(request, remaining_chunks, kept_download),
-        status=206,
-        content_type=content_type,
-        headers=headers,
-    )
+
+
+async def _send_remaining(
+    request: Request,
+    kept_download: KeptDownload,
+    download: Download,
+    content_type: str,
+    headers: dict[str, str],
+    can_resume: Callable[[], bool],
+) -> HttpResponseBase:
+    """Return the rest, once it is made; it has the mark of ``download`` until it is sent.
+
+    Raises the errors of ``Download``.
+    """
+    is_sent = False
+    try:
+        if not kept_download.is_complete:
+            await download.make_remaining()
+        if not kept_download.is_kept or not kept_download.is_complete:
+            raise ExportBroken("The download is not kept any more.")
+        offset = kept_downloads.parse_range(request.headers["Range"]) or 0
+        total = kept_download.byte_count
+        headers |= {"ETag": kept_download.etag, "Accept-Ranges": "bytes"}
+        if offset >= total:
+            headers["Content-Range"] = f"bytes */{total}"
+            return HttpResponse(status=416, headers=headers)
+        headers["Content-Range"] = f"bytes {offset}-{total - 1}/{total}"
+        headers["Content-Length"] = str(total - offset)
+        remaining_chunks = kept_download.read_from(offset, can_resume)
+        stream = _DownloadStream(request, remaining_chunks, kept_download, download)
+        is_sent = True
+        return StreamingHttpResponse(stream, status=206, content_type=content_type, headers=headers)
+    finally:
+        if not is_sent:
+            download.close()
 
 
 def is_large(byte_count: int) -> bool:
@@ -189,22 +211,29 @@ class _DownloadStream:
         request: Request,
         source: AsyncIterator[bytes],
         kept_download: KeptDownload,
-        release: Callable[[], None] = lambda: None,
+        download: Download,
     ) -> None:
         self._source = source
-        self._release = release
+        self._download = download
         self._kept = kept_download
         self._path = request.path
         self._abort_connection: Callable[[], None] | None = getattr(request, "scope", {}).get(
             CUT_CONNECTION_KEY
         )
+        if self._abort_connection is not None:
+            download.call_when_superseded(self._abort_connection)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
     async def __anext__(self) -> bytes:
         try:
+            self._download.check_mark()
             return await anext(self._source)
+        except DownloadUnderWay as error:
+            if self._abort_connection is None:
+                raise
+            raise StopAsyncIteration from error  # the connection is cut
         except (ExportBroken, DATABASE_ERROR) as error:
             kept_downloads.drop_download(self._kept)
             if isinstance(error, DATABASE_ERROR) and find_outage(error) is None:
@@ -216,8 +245,8 @@ class _DownloadStream:
             raise StopAsyncIteration from error
 
     def close(self) -> None:
-        """Release the person's download lease, where the stream holds one."""
-        self._release()
+        """Release the person's download lease."""
+        self._download.close()
 
 
 def _make_key(request: Request) -> DownloadKey:

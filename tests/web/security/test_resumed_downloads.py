@@ -70,6 +70,39 @@ async def test_resumed_download_gives_the_rest_without_another_entry(shelf: Shel
         assert whole == part + remaining_bytes
 
 
+async def test_resumption_takes_the_place_of_a_response_that_nobody_reads(shelf: Shelf):
+    path = shelf.path("export/jp")
+    async with send_request(path, shelf.cookie) as unread:
+        part, etag = await unread.take(), unread.headers[b"etag"]
+        headers = ask_for(len(part), etag)
+        async with send_request(path, shelf.cookie, headers=headers) as receiver:
+            assert receiver.status == 206
+            remaining_bytes = await receiver.take_all()
+        await unread.wait_for_end()
+        assert unread.has_left
+    assert (await resume(shelf, ask_for(0, etag)))[:2] == (206, part + remaining_bytes)
+
+
+async def test_resumed_download_is_one_of_the_large_ones_of_its_person(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(kept_downloads, "SLICE_BYTES", 1000)
+    _, etag = await cut(shelf)
+    whole = (await resume(shelf, ask_for(0, etag)))[1]
+    path, headers = shelf.path("export/jp"), ask_for(0, etag)
+    async with send_request(path, shelf.cookie, headers=headers) as first:
+        assert first.status == 206
+        await first.take()
+        async with send_request(shelf.path("export/jsonl"), shelf.cookie) as other:
+            assert other.status == 429
+            await other.take_all()
+        async with send_request(path, shelf.cookie, headers=headers) as second:
+            assert (second.status, await second.take_all()) == (206, whole)
+        await first.wait_for_end()
+        assert first.has_left
+    assert (await resume(shelf, [], "export/jsonl"))[0] == 200
+
+
 async def test_range_beyond_the_end_is_refused_with_the_length(shelf: Shelf):
     _, etag = await cut(shelf)
     status, _, headers = await resume(shelf, ask_for(10**9, etag))
