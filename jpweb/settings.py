@@ -23,6 +23,7 @@ from jpweb.text_settings import (
     read_folders,
     read_list,
     read_log_level,
+    read_path,
     read_site_url,
     read_switch,
     read_text,
@@ -30,9 +31,7 @@ from jpweb.text_settings import (
 
 #: The folder that holds ``templates``, ``static`` and ``docs``.
 BASE_DIR = installation.RESOURCE_DIR
-DATA_DIR = (
-    Path(read_text("JPWEB_DATA", str(installation.find_default_data_dir()))).expanduser().resolve()
-)
+DATA_DIR = read_path("JPWEB_DATA", installation.find_default_data_dir())
 PORT = int(read_number("JPWEB_PORT", 8000, 1, MAX_PORT))
 _KEY_PATH = DATA_DIR / "secret-key"
 
@@ -49,6 +48,10 @@ def _load_secret_key() -> str:
         key = _KEY_PATH.read_text()
     except OSError as error:
         raise _make_data_dir_error(error) from error
+    except UnicodeDecodeError:
+        raise ImproperlyConfigured(
+            f"{_KEY_PATH} is no text: put back the copy of this file, or set JPWEB_SECRET_KEY."
+        ) from None
     if not key.strip():
         raise ImproperlyConfigured(
             f"{_KEY_PATH} is empty: put back the copy of this file, or set JPWEB_SECRET_KEY."
@@ -225,11 +228,7 @@ if RUN_MODE == "workers":
 
 # The file to which signed heads of the ledger are appended, and the notification address that gets
 # them. Kept outside the database, they show that its tail was cut off.
-LEDGER_HEADS = (
-    Path(read_text("JPWEB_LEDGER_HEADS", str(DATA_DIR / "ledger-heads.jsonl")))
-    .expanduser()
-    .resolve()
-)
+LEDGER_HEADS = read_path("JPWEB_LEDGER_HEADS", DATA_DIR / "ledger-heads.jsonl")
 LEDGER_HEAD_URL = read_text("JPWEB_LEDGER_HEAD_URL")
 # Days after which entries of reads, searches and sign-ins are cleared; 0: never.
 LEDGER_READ_DAYS = read_number("JPWEB_LEDGER_READ_DAYS", 0, 0, MAX_DAYS)

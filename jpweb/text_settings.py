@@ -135,7 +135,7 @@ def _parse_database(url: str) -> dict[str, Any]:
 def read_folders(name: str, default: str) -> tuple[Path, ...]:
     """Return folders, separated by colons; an empty variable means none.
 
-    Raises ImproperlyConfigured for a relative one.
+    Raises ImproperlyConfigured for a relative one, and for a loop of links.
     """
     text = _find_value(name)
     parts = (default if text is None else text).split(os.pathsep)
@@ -143,4 +143,21 @@ def read_folders(name: str, default: str) -> tuple[Path, ...]:
     for path in paths:
         if not path.is_absolute():
             raise ImproperlyConfigured(f"{name} must hold whole paths, from “/” on, not “{path}”.")
-    return tuple(path.resolve() for path in paths)
+    return tuple(_resolve_path(name, path) for path in paths)
+
+
+def read_path(name: str, default: Path) -> Path:
+    """Return the whole path of a file or folder, without links.
+
+    Raises ImproperlyConfigured with one line.
+    """
+    return _resolve_path(name, Path(read_text(name, str(default))))
+
+
+def _resolve_path(name: str, path: Path) -> Path:
+    try:
+        return path.expanduser().resolve()
+    except (RuntimeError, OSError):  # RuntimeError is pathlib's, up to Python 3.12 for links too
+        raise ImproperlyConfigured(
+            f"{name} must be a path without unknown users and loops of links, not “{path}”."
+        ) from None

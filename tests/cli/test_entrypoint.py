@@ -149,6 +149,35 @@ def test_bad_setting_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert result.stderr == "jpweb: JPWEB_PORT must be a number, not “many”.\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "variables", "line"),
+    [
+        ("team", {"JPWEB_DATA": "{home}/file/x", "JPWEB_SECRET_KEY": "k"}, "Not a directory."),
+        ("team", {"JPWEB_DATA": "{home}/taken", "JPWEB_SECRET_KEY": "k"}, "File exists."),
+        ("backup", {"JPWEB_DATA": "~nosuchuser/x"}, "not “~nosuchuser/x”."),
+        ("backup", {"JPWEB_DATA": "{home}/loop"}, "not “{home}/loop”."),
+        ("backup", {"JPWEB_LEDGER_HEADS": "{home}/loop"}, "not “{home}/loop”."),
+        ("backup", {"JPWEB_WORKSPACE_ROOTS": "{home}/loop"}, "not “{home}/loop”."),
+        ("backup", {"JPWEB_DATA": "{home}/undecodable"}, "or set JPWEB_SECRET_KEY."),
+    ],
+)
+def test_path_that_cannot_be_used_is_one_line(
+    tmp_path: Path, name: str, variables: dict[str, str], line: str
+):
+    (tmp_path / "file").touch()
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "team").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "undecodable").mkdir()
+    (tmp_path / "undecodable" / "secret-key").write_bytes(b"\xff")
+    arguments = ARGUMENTS_BY_COMMAND.get(name, [])
+    values = {key: value.format(home=tmp_path) for key, value in variables.items()}
+    result = run_jpweb(tmp_path, name, *arguments, **values)
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert result.stderr.endswith(f"{line.format(home=tmp_path)}\n")
+
+
 def test_team_starts_with_the_settings_of_a_worker_without_a_database(tmp_path: Path):
     """The error of other commands under these settings recommends it."""
     result = run_jpweb(tmp_path, "team", "--help", JPWEB_RUNS="workers")

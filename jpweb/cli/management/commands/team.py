@@ -71,16 +71,24 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _lock_folder(self) -> IO[str]:
-        """Lock the folder, so that one command at a time uses it."""
+        """Lock the folder, so that one command at a time uses it. Raises CommandError."""
         folder = settings.DATA_DIR / "team"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock: IO[str] = (folder / "lock").open("a+")
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock: IO[str] = (folder / "lock").open("a+")
+        except OSError as error:
+            raise CommandError(
+                f"JPWEB_DATA cannot be used: {error.filename}: {error.strerror}."
+            ) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             lock.close()
             raise CommandError(
                 f"A team's jpweb is already running on {settings.DATA_DIR}. Stop it first, or use "
                 "another folder: JPWEB_DATA=/some/folder"
             ) from error
+        except OSError as error:  # some network file systems have no locks
+            lock.close()
+            raise CommandError(f"{folder / 'lock'} cannot be locked: {error.strerror}.") from error
         return lock
