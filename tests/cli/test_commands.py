@@ -316,10 +316,11 @@ def test_export_of_an_ambiguous_id_names_both_workspaces(root: Path, tmp_path: P
     assert (tmp_path / "out").read_bytes() == join_pieces(exports.export_jp_json(conversation))
 
 
-def test_export_into_a_folder_that_is_not_there_is_one_line(tmp_path: Path):
+def test_export_into_a_folder_that_is_not_there_is_one_line_and_no_entry(tmp_path: Path):
     mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     target = tmp_path / "away" / "out"
     assert get_refusal("export", str(TOUR), "--output", target).startswith(f"{target} cannot be")
+    assert not LedgerEntry.objects.filter(act=Act.EXPORTED).exists()
 
 
 def test_erase_remains_refuses_the_folder_of_a_running_jpweb(settings: Any, tmp_path: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +48,18 @@ class Command(BaseCommand):
             raise CommandError("Only the formats markdown and html can have the comments.")
         place = Place(conversation.workspace_id, conversation.pk)
         details = {"comments": "included"} if options["comments"] else {}
-        record_act(Act.EXPORTED, OPERATOR, place, format=options["format"], **details)
+        record = partial(
+            record_act, Act.EXPORTED, OPERATOR, place, format=options["format"], **details
+        )
         pieces = make_pieces(conversation)
         target: Path | None = options["output"]
         if target is None:
+            record()
             _write_pieces(standard_output.write_bytes, pieces)
             return
         try:
             with target.open("wb") as file:
+                record()  # before the first byte, and only where there can be one
                 size = _write_pieces(file.write, pieces)
         except OSError as error:
             raise CommandError(f"{target} cannot be written: {error.strerror}.") from error
