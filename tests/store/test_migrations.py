@@ -15,7 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from jpweb.store.backups.schemas import get_newest_migration
 from jpweb.store.inquiries import Decider
-from jpweb.store.models import Inquiry
+from jpweb.store.models import Inquiry, Review, ReviewTask
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 from tests.store import making
 
@@ -155,37 +155,29 @@ def test_renamed_columns_leave_no_constraint_or_index_of_the_old_name(earlier_mo
     assert not [name for name in constraints if "head" in name or "facet" in name]
 
 
-def test_verdicts_that_escalate_reach_the_owners_after_the_upgrade(transactional_db: None):
-    try:
-        apps = migrate("0039_imported_approvals")
-        workspace = apps.get_model("store", "Workspace").objects.create(
-            name="Garden", root="/garden", added_at=AT
-        )
-        conversation = apps.get_model("store", "Conversation").objects.create(
-            workspace=workspace, jp_id=1, origin="native", last_activity=AT
-        )
-        tasks, reviews = (apps.get_model("store", name) for name in ("ReviewTask", "Review"))
-        verdicts = {
-            "e-alone": (1, "done", ["escalate"]),
-            "e-blind": (2, "partial", ["escalate"]),
-            "e-both": (2, "disagreed", ["escalate", "fine"]),
-            "e-fine": (1, "done", ["fine"]),
-        }
-        for anchor, (required, state, verdict_list) in verdicts.items():
-            tasks.objects.create(conversation=conversation, anchor=anchor, state=state)
-            for number, verdict in enumerate(verdict_list, start=1):
-                reviews.objects.create(
-                    conversation=conversation, anchor=anchor, version="v", round=number, revision=1,
-                    rounds_required=required, verdict=verdict, reviewed_at=AT,
-                    reviewer_name=f"reviewer {number}",
-                )  # fmt: skip
-        migrate("0042_links_and_owners")
-        states = dict(tasks.objects.values_list("anchor", "state"))
-        assert states == {
-            "e-alone": "escalated", "e-blind": "partial", "e-both": "escalated", "e-fine": "done",
-        }  # fmt: skip
-    finally:
-        migrate(get_newest_migration())
+@pytest.mark.django_db
+def test_migration_passes_verdicts_that_escalate_to_the_owners():
+    migration = importlib.import_module("jpweb.store.migrations.0042_links_and_owners")
+    conversation = making.conversation(making.workspace())
+    verdicts = {
+        "e-alone": (1, "done", ["escalate"]),
+        "e-blind": (2, "partial", ["escalate"]),
+        "e-both": (2, "disagreed", ["escalate", "fine"]),
+        "e-fine": (1, "done", ["fine"]),
+    }
+    for anchor, (required, state, verdict_list) in verdicts.items():
+        ReviewTask.objects.create(conversation=conversation, anchor=anchor, state=state)
+        for number, verdict in enumerate(verdict_list, start=1):
+            Review.objects.create(
+                conversation=conversation, anchor=anchor, version="v", round=number, revision=1,
+                rounds_required=required, verdict=verdict, reviewed_at=AT,
+                reviewer_name=f"reviewer {number}",
+            )  # fmt: skip
+    migration.escalate_tasks(apps, SimpleNamespace(connection=connection))
+    states = dict(ReviewTask.objects.values_list("anchor", "state"))
+    assert states == {
+        "e-alone": "escalated", "e-blind": "partial", "e-both": "escalated", "e-fine": "done",
+    }  # fmt: skip
 
 
 class DeliveredQuestion:

@@ -10,6 +10,7 @@ from jpweb.store.models import Approval, Conversation, Inquiry
 from jpweb.stream.events import ChatRequest
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 from tests.builders import make_call, make_inquiry, make_result
+from tests.machine.sizes import mark_proof
 from tests.store import making
 from tests.store.reviews import desk
 from tests.web.reading import parse_page
@@ -69,7 +70,8 @@ def find_shown_controls(html: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", ["auditor", "owner"])
+# Owners open what auditors open.
+@pytest.mark.parametrize("name", ["owner", *mark_proof("auditor")])
 def test_no_page_shows_a_control_that_reorders_text(world: World, name: str):
     routes = [key for key, route in ROUTES.items() if route.method == "get" and key not in FILES]
     addresses = [*PAGES, *(make_address(key, world) for key in routes), *write_controls(world)]
