@@ -267,18 +267,15 @@ class Pages:
             self.complaints.append(text)
 
 
-def list_violations(
-    page: Page, rule: str = "", part: str = "", left_out_rule: str = ""
-) -> list[str]:
+def list_violations(page: Page, rule: str = "", part: str = "") -> list[str]:
     """Return the violations that axe finds on the page, one line each.
 
-    ``rule`` is the one to check, else all are but ``left_out_rule``; ``part`` selects elements to
-    check. Raises ``playwright.sync_api.Error`` where no element matches ``part``.
+    ``rule`` is the one to check, else all are; ``part`` selects elements to check. Raises
+    ``playwright.sync_api.Error`` where no element matches ``part``.
     """
     # Preloading fetches every style sheet again, for a rule that axe does not run by default.
     options = {"resultTypes": ["violations"], "preload": False}
     options |= {"runOnly": [rule]} if rule else {}
-    options |= {"rules": {left_out_rule: {"enabled": False}}} if left_out_rule else {}
     if not page.evaluate("Boolean(window.axe)"):
         page.evaluate(AXE_SCRIPT)
     violations: list[str] = page.evaluate(_FIND_VIOLATIONS, [part, options])
