@@ -33,5 +33,5 @@ def test_tools_page_names_config_sources_and_untrusted_commands(
     assert html_page.find_one(**{"data-model": "openai/other"})
     tool_text = html_page.find_one(**{"data-tool": "mine"}).text
     assert "not trusted yet" in tool_text
-    assert "ask" in tool_text
+    assert "required" in tool_text
     assert [tag for tag in html_page.find_all(name="item") if tag["value"].endswith(" mine")]
