@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import find_commands
@@ -171,7 +172,7 @@ def test_path_that_cannot_be_used_is_one_line(
     (tmp_path / "undecodable").mkdir()
     (tmp_path / "undecodable" / "secret-key").write_bytes(b"\xff")
     arguments = ARGUMENTS_BY_COMMAND.get(name, [])
-    values = {key: value.format(home=tmp_path) for key, value in variables.items()}
+    values: dict[str, Any] = {key: value.format(home=tmp_path) for key, value in variables.items()}
     result = run_jpweb(tmp_path, name, *arguments, **values)
     assert result.returncode == 1
     assert len(result.stderr.splitlines()) == 1, result.stderr

@@ -232,7 +232,9 @@ async def test_a_secret_never_takes_the_socket(shared_world: World):
         {"answer": "true", "number": 1, "question": 2**70},
         {"answer": "true", "number": 1, "question": "x"},
         {"answer": "\ud83d", "number": 1, "question": 1},
-        *({"answer": value, "number": 1, "question": 1} for value in (None, True, 7, ["true"], {})),
+        {"answer": None, "number": 1, "question": 1},
+        {"answer": True, "number": 1, "question": 1},
+        {"answer": ["true"], "number": 1, "question": 1},
         {"answer": "true", "number": 1, "question": [1]},
     ],
 )

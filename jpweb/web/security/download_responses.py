@@ -171,7 +171,7 @@ async def _send_remaining(
         if not kept_download.is_complete:
             await download.make_remaining()
         if not kept_download.is_kept or not kept_download.is_complete:
-            raise ExportBroken("The download is not kept any more.")
+            raise ExportBroken(notice_text.DOWNLOAD_CHANGED)
         offset = kept_downloads.parse_range(request.headers["Range"]) or 0
         total = kept_download.byte_count
         headers |= {"ETag": kept_download.etag, "Accept-Ranges": "bytes"}

@@ -23,11 +23,11 @@ def field(part, required=("f",)) -> Any:
 class ComparedName(str):
     """A name that counts how often it is compared."""
 
-    count = 0
+    compare_count = 0
     __hash__ = str.__hash__
 
     def __eq__(self, other: object) -> bool:
-        ComparedName.count += 1
+        ComparedName.compare_count += 1
         return super().__eq__(other)
 
 
@@ -107,10 +107,10 @@ def test_form_with_too_many_fields_is_refused_before_any_is_read():
 def test_fields_are_not_compared_with_each_required_name():
     properties = {f"f{number}": {"type": "string"} for number in range(MAX_CALL_QUESTIONS)}
     required_names = [*(ComparedName(f"x{number}") for number in range(1_000)), {}, ["f0"], "f1"]
-    ComparedName.count = 0
+    ComparedName.compare_count = 0
     form_fields = read_fields({"properties": properties, "required": required_names})
     assert [form_field.name for form_field in form_fields if form_field.required] == ["f1"]
-    assert ComparedName.count < len(required_names)
+    assert ComparedName.compare_count < len(required_names)
 
 
 @pytest.mark.parametrize(
