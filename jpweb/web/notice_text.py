@@ -171,6 +171,7 @@ MEMBER_LINK_REFUSED = (
 )
 MEMBER_DEACTIVATED = "{name} is deactivated: a sign-in link would not let them in."
 ROLE_CHANGED = "{name} is now {role}."
+OWN_ROLE_CHANGED = "{name}'s own role is now {own_role}. By group {groups}, {name} is {role}."
 MEMBER_REMOVED = "Removed {name} from this workspace."
 GROUP_CREATED = "Created the group {group}."
 GROUP_DELETED = "Deleted the group {group}."

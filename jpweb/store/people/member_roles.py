@@ -84,6 +84,21 @@ def combine_roles(direct_role: Role | None, grouped_roles: Sequence[GroupedRole]
     return Role.combine([*direct_roles, *(granted_role.role for granted_role in grouped_roles)])
 
 
+def list_deciding_groups(
+    direct_role: Role | None, grouped_roles: Sequence[GroupedRole]
+) -> list[str]:
+    """Return the names of the groups by which a person has more than their own role.
+
+    These are the ones that give the whole role; where it takes several, each that adds to it.
+    """
+    direct_roles = [] if direct_role is None else [direct_role]
+    combined_role = Role.combine([*direct_roles, *(row.role for row in grouped_roles)])
+    roles = [(row.group_name, Role.combine([*direct_roles, row.role])) for row in grouped_roles]
+    higher_roles = [(name, role) for name, role in roles if role != direct_role]
+    whole_roles = [(name, role) for name, role in higher_roles if role == combined_role]
+    return [name for name, _role in whole_roles or higher_roles]
+
+
 def make_role_change(
     own_role: Role, grouped_roles: Sequence[GroupedRole], old_role: int | None = None
 ) -> RoleChange:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from django.contrib import messages
@@ -24,7 +25,7 @@ from jpweb.store.errors import (
 )
 from jpweb.store.jp_files import attachments, pass_progress, silo_bindings
 from jpweb.store.ledger.entries import Actor
-from jpweb.store.people import groups, invitations
+from jpweb.store.people import groups, invitations, member_roles
 from jpweb.web import access, display_text, notice_text
 from jpweb.web.forms.fields import RowKeyForm, find_problem
 from jpweb.web.forms.memberships import InvitationForm, RoleForm
@@ -43,6 +44,13 @@ class IssuedLink(NamedTuple):
     name: str
     link: str
     effect: str
+
+
+class MemberRow(NamedTuple):
+    """A member, and the names of the groups by which they have more than their own role."""
+
+    member: Membership
+    group_names: list[str]
 
 
 @access.workspace(Role.OWNER)
@@ -149,17 +157,29 @@ def change_role(request: Request, member: Membership) -> HttpResponse:
     form = RoleForm(request.POST)
     try:
         if form.is_valid():
-            role = form.cleaned_data["role"]
-            role = accounts.change_role(member, role, Actor.from_person(request.user))
+            own_role = form.cleaned_data["role"]
+            role = accounts.change_role(member, own_role, Actor.from_person(request.user))
             log_fields = {"workspace": member.workspace_id, "of": member.person_id}
             security_log.log_event("role changed", request, to=role.label, **log_fields)
-            changed_text = notice_text.ROLE_CHANGED.format(
-                name=member.person.display_name, role=role.label.capitalize()
-            )
-            messages.success(request, changed_text)
+            messages.success(request, _describe_role(member, own_role, role))
+        else:
+            messages.error(request, find_problem(form))
     except (LastOwner, MembershipEnded) as error:
         messages.error(request, str(error))
     return _redirect_to_people(request, member.workspace_id)
+
+
+def _describe_role(member: Membership, own_role: Role, role: Role) -> str:
+    """Say which role a member has now, and by which groups where it is not their own."""
+    grouped_roles = member_roles.list_roles([member.person_id], [member.workspace_id])
+    group_names = member_roles.list_deciding_groups(own_role, grouped_roles)
+    text = notice_text.ROLE_CHANGED if role == own_role else notice_text.OWN_ROLE_CHANGED
+    return text.format(
+        name=member.person.display_name,
+        role=role.label.capitalize(),
+        own_role=own_role.label.capitalize(),
+        groups=", ".join(group_names),
+    )
 
 
 @require_POST
@@ -183,6 +203,25 @@ def _redirect_to_people(request: Request, workspace_id: int) -> HttpResponse:
     return redirect("settings")
 
 
+def _list_rows(workspace_id: int) -> list[MemberRow]:
+    """Return the members of a workspace with the groups that decide their roles; two queries."""
+    members = list(accounts.list_members(workspace_id))
+    roles_by_person: dict[int, list[member_roles.GroupedRole]] = defaultdict(list)
+    person_ids = [member.person_id for member in members]
+    for grouped_role in member_roles.list_roles(person_ids, [workspace_id]):
+        roles_by_person[grouped_role.person_id].append(grouped_role)
+    return [
+        MemberRow(
+            member,
+            member_roles.list_deciding_groups(
+                None if member.direct_role is None else Role(member.direct_role),
+                roles_by_person[member.person_id],
+            ),
+        )
+        for member in members
+    ]
+
+
 def _render_page(
     request: Request,
     workspace: Workspace,
@@ -196,7 +235,7 @@ def _render_page(
     context = {
         "workspace": workspace,
         "form": form or InvitationForm(),
-        "members": accounts.list_members(workspace.pk),
+        "members": _list_rows(workspace.pk),
         "invitations": invitations.list_pending(workspace.pk),
         "roles": list(Role),
         "group_roles": [

@@ -132,10 +132,52 @@ def test_member_by_a_group_is_marked_and_says_how_to_be_removed(world: World):
     Membership.objects.create(person=person, workspace=world.workspace, role=Role.READER)
     client = world.client("owner")
     path = f"/workspaces/{world.workspace.pk}/people"
-    assert "Ada by group" in parse_page(client.get(path)).text
+    (row,) = parse_page(client.get(path)).find_all(**{"data-member": "Ada"})
+    assert "Reader by group Night shift" in row.text
     member = Membership.objects.get(person=person)
     page = client.post(f"/memberships/{member.pk}/remove", follow=True)
     assert "Take them out of the group" in parse_page(page).text
+
+
+def read_role(world: World, name: str) -> tuple[str, str]:
+    """Return the role that a member's form has selected, and the text of their row."""
+    page = parse_page(world.client("owner").get(f"/workspaces/{world.workspace.pk}/people"))
+    (row,) = page.find_all(**{"data-member": name})
+    (option,) = [tag for tag in page if "selected" in tag and row in tag.parents]
+    return option["value"], row.text
+
+
+@pytest.mark.parametrize("is_member", [True, False], ids=["own role", "by group alone"])
+def test_role_by_a_group_is_not_made_a_persons_own(world: World, is_member: bool):
+    group, owner = world.group, Actor.from_person(world.people["owner"])
+    groups.give_role(group, world.workspace, Role.OWNER, owner)
+    person = world.people["responder" if is_member else "outsider"]
+    group_members.add_person(group, person, owner)
+    if not is_member:
+        group_members.accept_group(group.members.get(), person)
+    member = Membership.objects.get(person=person)
+    selected_value, text = read_role(world, person.display_name)
+    assert "Owner by group Night shift" in text
+    page = parse_page(post(world, f"/memberships/{member.pk}/role", role=selected_value))
+    if is_member:
+        notice = "Responder's own role is now Responder. By group Night shift, Responder is Owner."
+        assert notice in page.text
+    else:
+        assert "Choose a role." in page.text
+    groups.delete_group(group, owner)
+    role = accounts.get_role(person.pk, world.workspace.pk)
+    assert role == (Role.RESPONDER if is_member else None)
+
+
+def test_groups_that_give_a_role_only_together_are_all_named(world: World):
+    owner = world.people["owner"]
+    for name, role in (("Day", Role.AUDITOR_ONLY), ("Late", Role.READER), ("Rest", Role.RESPONDER)):
+        group = groups.create_group(name, owner)
+        group_members.add_person(group, world.people["reader"], Actor.from_person(owner))
+        groups.give_role(group, world.workspace, role, Actor.from_person(owner))
+    selected_value, text = read_role(world, "Reader")
+    assert selected_value == str(Role.READER.value)
+    assert "Auditor by group Day, Rest" in text
 
 
 @pytest.mark.parametrize("action", ["remove", "delete", "choose", "take"])
