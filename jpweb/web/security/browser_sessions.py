@@ -53,6 +53,7 @@ def begin_session(
 ) -> list[str]:
     """Sign a person in; return the hashes of the sessions that this ends.
 
+    The sign-in of another person in this browser ends, as by their own sign-out.
     ``maker_id`` is the person who made the sign-in link; for a passkey or an identity the one whose
     link led to it. ``method`` is what else the ledger says: ``second_factor``; or without a link
     ``provider``, the title of the identity provider, or ``passkey``, its name. ``is_own`` tells
@@ -64,6 +65,8 @@ def begin_session(
     if cache_headers.has_session_cookie(request) and request.user.pk != person.pk:
         cache_headers.mark_cache_stale(request)
     request.session.pop(_CODE_ENTRY_KEY, None)
+    if request.user.is_authenticated and request.user.pk != person.pk:
+        _record_sign_out(request)
     login(request, person, backend=AUTH_BACKEND)
     request.session[MAKER_KEY] = None if maker_id == person.pk else maker_id
     request.session[OWN_KEY] = maker_id is None if is_own is None else is_own
@@ -109,13 +112,18 @@ def find_code_entry(request: HttpRequest) -> CodeEntry | None:
 
 def end_session(request: HttpRequest, response: HttpResponse) -> None:
     """Sign out this browser, and let it remove cached pages."""
+    _record_sign_out(request)
+    logout(request)
+    cache_headers.clear_site_data(response, storage=True)
+
+
+def _record_sign_out(request: HttpRequest) -> None:
+    """Record the end of the browser's sign-in, and release what its person holds."""
     security_log.log_event("sign-out", request)
     if request.user.is_authenticated:
         record_act(Act.SIGNED_OUT, Actor.from_person(request.user), Place())
         claims.release_all(request.user)
         reservations.release_all(request.user.pk)
-    logout(request)
-    cache_headers.clear_site_data(response, storage=True)
 
 
 def has_other_maker(request: HttpRequest) -> bool:

@@ -9,9 +9,10 @@ from django.test import Client
 from django.utils import timezone
 
 from jpweb.store import accounts
-from jpweb.store.choices import Role
+from jpweb.store.choices import Act, Role
+from jpweb.store.inbox import claims
 from jpweb.store.ledger.entries import Actor
-from jpweb.store.models import Membership, SignIn, SignInLink
+from jpweb.store.models import LedgerEntry, Membership, SignIn, SignInLink
 from jpweb.store.people import group_members, groups, invitations
 from jpweb.web.security import rate_limits
 from tests.store import making
@@ -70,6 +71,25 @@ def test_sign_in_with_a_link_of_another_person_changes_who_one_is(world: World):
     assert "Reader" in parse_page(client.get("/")).text
     assert client.get(f"/workspaces/{world.workspace.pk}/people").status_code == 403
     assert not SignIn.objects.filter(pk=before).exists()
+
+
+@pytest.mark.parametrize("next_name", ["reader", "owner"])
+def test_sign_in_records_the_end_of_another_persons_sign_in(
+    world: World, next_name: str, caplog: pytest.LogCaptureFixture
+):
+    owner = world.people["owner"]
+    client = signed_in(owner)
+    assert claims.claim_question(world.question, owner)
+    with caplog.at_level(logging.INFO, "jpweb.security"):
+        use(client, code(world, next_name))
+    entries = LedgerEntry.objects.filter(act__in=(Act.SIGNED_IN, Act.SIGNED_OUT)).order_by("pk")
+    is_same_person = next_name == "owner"
+    previous_acts = [] if is_same_person else [(Act.SIGNED_OUT, owner.pk)]
+    next_act = (Act.SIGNED_IN, world.people[next_name].pk)
+    assert list(entries.values_list("act", "person_id")) == [*previous_acts, next_act]
+    assert ("sign-out " in caplog.text) is not is_same_person
+    claim = claims.list_claims([world.question.pk]).get(world.question.pk)
+    assert (claim is not None) is is_same_person
 
 
 @pytest.mark.parametrize("code_text", ["guessed", "x" * 2000, "\0", "ünï", "", "#"])

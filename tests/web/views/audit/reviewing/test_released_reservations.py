@@ -1,4 +1,4 @@
-"""Reservations of reviews when their person signs out."""
+"""Reservations of reviews when their person signs out, or someone else signs in there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from jpweb.store import accounts
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Person
 from jpweb.store.reviews import assignments, reservations
@@ -27,7 +28,12 @@ def run_command(person: Person) -> None:
     call_command("sign_out", person.username, stdout=StringIO())
 
 
-@pytest.mark.parametrize("end_sign_in", [sign_out, end_sign_ins, run_command])
+def sign_in_as_another(person: Person) -> None:
+    other_person = Person.objects.get(username="reader")
+    signed_in(person).post("/sign-in", {"code": accounts.issue_link(other_person)})
+
+
+@pytest.mark.parametrize("end_sign_in", [sign_out, end_sign_ins, run_command, sign_in_as_another])
 def test_sign_out_releases_reservations_and_keeps_assignments(
     world: World, end_sign_in: Callable[[Person], None]
 ):
