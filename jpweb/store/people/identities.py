@@ -145,6 +145,16 @@ def list_credentials(person_id: int) -> list[Credential]:
     return [Credential(row) for row in rows]
 
 
+def list_proven_emails(person_id: int, credential_keys: Collection[str]) -> set[str]:
+    """Return the verified addresses of a person's own identities among these credentials."""
+    prefix = "identity:"
+    keys = [key.removeprefix(prefix) for key in credential_keys if key.startswith(prefix)]
+    if not keys:
+        return set()
+    rows = list_identities(person_id).filter(pk__in=keys, is_own=True)
+    return set(rows.exclude(email="").values_list("email", flat=True))
+
+
 def remove_unproven(
     person_id: int, actor: Actor, kept_keys: Collection[str] | None = None
 ) -> Removal:

@@ -31,6 +31,7 @@ from jpweb.store.people.token_hashes import hash_token
 INVITATION_LIFETIME = timedelta(days=7)
 #: Invitations and sign-in links, together, that one person can make in an hour.
 MAX_LINKS_PER_HOUR = 200
+_INVALID_TEXT = "This invitation is invalid: it is used, withdrawn, expired or incomplete."
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +97,31 @@ def find_invitation(token: str) -> Invitation:
     """Return an invitation; this does not use it. Raises InvalidLink."""
     row = _filter_usable().select_related("workspace").filter(token_hash=hash_token(token)).first()
     if row is None:
-        raise InvalidLink(
-            "This invitation is invalid: it is used, withdrawn, expired or incomplete."
-        )
+        raise InvalidLink(_INVALID_TEXT)
     return row
+
+
+def list_addressed(person: Person, emails: Collection[str]) -> list[Invitation]:
+    """Return the open invitations whose name is one of these addresses, with their workspaces.
+
+    Those into workspaces of the person are left out. The caller knows that the person has the
+    addresses.
+    """
+    if not emails:
+        return []
+    workspace_ids = set(
+        Membership.objects.filter(person=person).values_list("workspace", flat=True)
+    )
+    rows = [row for email in sorted(emails) for row in _list_named(email)]
+    return [row for row in rows if row.workspace_id not in workspace_ids]
+
+
+def find_addressed(person: Person, emails: Collection[str], invitation_id: int) -> Invitation:
+    """Return one of the invitations that ``list_addressed`` returns. Raises InvalidLink."""
+    for row in list_addressed(person, emails):
+        if row.pk == invitation_id:
+            return row
+    raise InvalidLink(_INVALID_TEXT)
 
 
 @transaction.atomic
@@ -127,7 +149,7 @@ def withdraw_all(inviter_id: int, actor: Actor) -> None:
 
 @transaction.atomic
 def accept_invitation(
-    token: str,
+    row: Invitation,
     person: Person | None,
     session_key: str | None,
     session_maker_id: int | None = None,
@@ -139,7 +161,6 @@ def accept_invitation(
     what ``identities.remove_credentials`` takes. Raises InvalidLink, and NameTaken where the person
     is a member already or looks like one.
     """
-    row = find_invitation(token)
     Workspace.objects.select_for_update().get(pk=row.workspace_id)
     if not Invitation.objects.filter(pk=row.pk).delete()[0]:
         raise InvalidLink("Someone has just used this invitation.")
@@ -174,15 +195,20 @@ def accept_by_email(email: str) -> Person | None:
     NameTaken where a member of a workspace looks like it.
     """
     person = None
-    rows = _filter_usable().filter(name__iexact=email).select_related("workspace").order_by("pk")
-    # PostgreSQL compares by UPPER, which makes I of a dotless i (U+0131) as well.
-    for row in (invitation for invitation in rows if invitation.name.lower() == email.lower()):
+    for row in _list_named(email):
         Workspace.objects.select_for_update().get(pk=row.workspace_id)
         if Invitation.objects.filter(pk=row.pk).delete()[0]:
             require_free_name(row.workspace_id, row.name)
             person = person or _make_account(row.name)
             _add_member(row, person)
     return person
+
+
+def _list_named(email: str) -> list[Invitation]:
+    """Return the open invitations whose name is an address, the oldest first."""
+    rows = _filter_usable().filter(name__iexact=email).select_related("workspace", "inviter")
+    # PostgreSQL compares by UPPER, which makes I of a dotless i (U+0131) as well.
+    return [row for row in rows.order_by("pk") if row.name.lower() == email.lower()]
 
 
 def _add_member(row: Invitation, person: Person) -> Role:

@@ -13,6 +13,7 @@ from jpweb.store.choices import Act
 from jpweb.store.database import clock
 from jpweb.store.inbox import claims
 from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.people import identities
 from jpweb.store.people.sessions import (
     BROWSER_KEY,
     CREDENTIALS_KEY,
@@ -130,6 +131,18 @@ def has_other_maker(request: HttpRequest) -> bool:
     """Tell whether a sign-in link that another person made led to the session."""
     user: Any = request.user
     return request.session.get(MAKER_KEY) not in (None, user.pk)
+
+
+def list_proven_emails(request: HttpRequest) -> set[str]:
+    """Return the verified addresses of the person's identities that were used in the session.
+
+    The session decides, not the account: a person who took an earlier invitation in the place of
+    the one whose address it is may be in the account too, by another credential.
+    """
+    if not request.user.is_authenticated:
+        return set()
+    credential_keys = request.session.get(CREDENTIALS_KEY, [])
+    return identities.list_proven_emails(request.user.pk, credential_keys)
 
 
 def read_code(typed_code: str) -> str:

@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from jpweb.store import accounts
 from jpweb.store.conversation_list import dashboard, paginator
 from jpweb.store.conversation_list.filters import ListFilters
-from jpweb.store.people import group_members
+from jpweb.store.people import group_members, invitations
 from jpweb.store.reviews import queues
 from jpweb.web import access, review_pages
 from jpweb.web.http import require_POST
@@ -36,6 +36,9 @@ def show_dashboard(request: Request) -> HttpResponse:
     context = {
         "dashboard": dashboard.get_dashboard(request.user.pk),
         "review_queues": [review_pages.describe_progress(queue) for queue in own_queues],
+        "invitations": invitations.list_addressed(
+            request.user, browser_sessions.list_proven_emails(request)
+        ),
         "pending_groups": group_members.list_pending_groups(request.user.pk),
         "may_join_groups": not browser_sessions.has_other_maker(request),
     }

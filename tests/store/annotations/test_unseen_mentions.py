@@ -48,7 +48,7 @@ def test_removed_member_has_no_new_mentions_until_invited_again(
     accounts.remove_member(Membership.objects.get(person=ada))
     assert count_unseen(ada) == 0
     token = invitations.create_invitation(workspace, "ada", Role.READER, owner)
-    invitations.accept_invitation(token, ada, None)
+    invitations.accept_invitation(invitations.find_invitation(token), ada, None)
     assert count_unseen(ada) == 1
 
 

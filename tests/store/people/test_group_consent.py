@@ -193,7 +193,7 @@ def test_invited_person_has_the_role_of_the_group_that_waits(
     """The invitation is consent to the workspace, so what the group gives there counts."""
     give(group, orchard, Role.AUDITOR)
     token = invitations.create_invitation(orchard, "Ada", Role.READER, owner)
-    invitations.accept_invitation(token, ada, None)
+    invitations.accept_invitation(invitations.find_invitation(token), ada, None)
     member = Membership.objects.get(person=ada, workspace=orchard)
     assert (member.role, member.direct_role) == (Role.AUDITOR, Role.READER)
     entry = LedgerEntry.objects.get(act=Act.MEMBER_ADDED, person_id=ada.pk)
@@ -237,7 +237,7 @@ def test_entry_of_an_invited_person_names_no_group_that_adds_nothing(
 ):
     give(group, orchard, Role.READER)
     token = invitations.create_invitation(orchard, "Ada", Role.AUDITOR, owner)
-    invitations.accept_invitation(token, ada, None)
+    invitations.accept_invitation(invitations.find_invitation(token), ada, None)
     entry = LedgerEntry.objects.get(act=Act.MEMBER_ADDED, person_id=ada.pk)
     assert json.loads(entry.text)["details"] == {"person": "Ada", "role": "auditor"}
 

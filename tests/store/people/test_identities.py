@@ -33,7 +33,7 @@ def join_by_group(person: Person, workspace: Workspace, owner: Person) -> None:
 
 def join_by_invitation(person: Person, workspace: Workspace, owner: Person) -> None:
     token = invitations.create_invitation(workspace, "New", Role.READER, owner)
-    invitations.accept_invitation(token, person, None)
+    invitations.accept_invitation(invitations.find_invitation(token), person, None)
 
 
 def join_as_owner(person: Person, workspace: Workspace, owner: Person) -> None:

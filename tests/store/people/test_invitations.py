@@ -40,12 +40,12 @@ def test_create_invitation_creates_no_person_and_no_membership(workspace: Worksp
 def test_take_without_a_sign_in_makes_a_new_person(workspace: Workspace, owner: Person):
     namesake = making.person("eve", Role.OWNER, making.workspace("B"))
     token = invitations.create_invitation(workspace, "eve", Role.READER, owner)
-    acceptance = invitations.accept_invitation(token, None, None)
+    acceptance = invitations.accept_invitation(invitations.find_invitation(token), None, None)
     assert acceptance.person != namesake
     assert acceptance.person.display_name == "eve"
     assert accounts.get_roles(acceptance.person.pk) == {workspace.pk: Role.READER}
     with pytest.raises(InvalidLink):
-        invitations.accept_invitation(token, None, None)
+        invitations.accept_invitation(invitations.find_invitation(token), None, None)
 
 
 def test_take_ends_every_other_sign_in_and_link(workspace: Workspace, owner: Person):
@@ -55,7 +55,7 @@ def test_take_ends_every_other_sign_in_and_link(workspace: Workspace, owner: Per
     links = [accounts.issue_link(bob, maker) for maker in (rival, bob, None)]
     current, other_session = sign_in(bob), sign_in(bob)
     token = invitations.create_invitation(workspace, "Robert", Role.READER, owner)
-    acceptance = invitations.accept_invitation(token, bob, current)
+    acceptance = invitations.accept_invitation(invitations.find_invitation(token), bob, current)
     assert len(acceptance.ended_session_hashes) == 1
     assert accounts.get_roles(bob.pk) == {
         workspace.pk: Role.READER,
@@ -94,7 +94,7 @@ def test_take_of_an_ended_invitation_is_refused(workspace: Workspace, owner: Per
         case _:
             token = ""
     with pytest.raises(InvalidLink):
-        invitations.accept_invitation(token, None, None)
+        invitations.accept_invitation(invitations.find_invitation(token), None, None)
 
 
 def test_withdraw_of_an_invitation_accepted_meanwhile_is_no_entry(
@@ -105,7 +105,7 @@ def test_withdraw_of_an_invitation_accepted_meanwhile_is_no_entry(
     delete_row = Invitation.delete
 
     def delete_after_acceptance(row: Invitation) -> Any:
-        invitations.accept_invitation(token, None, None)
+        invitations.accept_invitation(invitations.find_invitation(token), None, None)
         return delete_row(row)
 
     monkeypatch.setattr(Invitation, "delete", delete_after_acceptance)
@@ -144,9 +144,11 @@ def test_take_by_a_lookalike_of_a_member_keeps_the_invitation(workspace: Workspa
     lookalike.refresh_from_db()
     token = invitations.create_invitation(workspace, "somebody", Role.READER, owner)
     with pytest.raises(NameTaken, match="looks like “Eve”"):
-        invitations.accept_invitation(token, lookalike, sign_in(lookalike))
+        invitations.accept_invitation(
+            invitations.find_invitation(token), lookalike, sign_in(lookalike)
+        )
     with pytest.raises(NameTaken, match="already"):
-        invitations.accept_invitation(token, owner, sign_in(owner))
+        invitations.accept_invitation(invitations.find_invitation(token), owner, sign_in(owner))
     assert invitations.find_invitation(token).name == "somebody"
 
 

@@ -70,7 +70,7 @@ def join_by_invitation(person: Person) -> None:
     workspace = making.workspace("Orchard")
     inviter = making.person("olga", Role.OWNER, workspace)
     token = invitations.create_invitation(workspace, "Ada", Role.READER, inviter)
-    invitations.accept_invitation(token, person, None)
+    invitations.accept_invitation(invitations.find_invitation(token), person, None)
 
 
 def join_by_own_group(person: Person) -> None:

@@ -147,6 +147,9 @@ def _render_page(request: Request, *, link: str = "", problem: str = "") -> Http
             for row in identities.list_identities(request.user.pk)
         ],
         "providers": settings.OIDC_PROVIDERS.values(),
+        "invitations": invitations.list_addressed(
+            request.user, browser_sessions.list_proven_emails(request)
+        ),
         "group_members": group_members.list_group_members_of(request.user.pk),
         "group_refusal": (
             notice_text.GROUP_NEEDS_OWN_SIGN_IN if browser_sessions.has_other_maker(request) else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -15,9 +17,13 @@ from jpweb.store.people import identities, invitations, second_factors
 from jpweb.store.people.identities import Credential, Removal
 from jpweb.store.people.sessions import CREDENTIALS_KEY, MAKER_KEY, OWN_KEY
 from jpweb.web import access, notice_text
+from jpweb.web.forms.fields import RowKeyForm
 from jpweb.web.forms.identity_forms import InvitationCodeForm
 from jpweb.web.http import take_form
 from jpweb.web.security import browser_sessions, rate_limits, security_log
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Invitation
 
 
 @access.public
@@ -27,7 +33,8 @@ from jpweb.web.security import browser_sessions, rate_limits, security_log
 async def join_workspace(request: HttpRequest) -> HttpResponse:
     """Show the form for an invitation's code, then the invitation; join once that is submitted.
 
-    A signed-in person joins with their account, others with a new one.
+    A signed-in person joins with their account, others with a new one. An invitation of an address
+    that the person has proven takes no code.
     """
     if request.method != "POST":
         return await run_in_db_thread(render, request, "auth/join.html")
@@ -41,18 +48,28 @@ def _preview_or_join(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
     form = InvitationCodeForm(request.POST)
     code = browser_sessions.read_code(form.read_code())
     try:
+        invitation = _find_invitation(request, code)
         if form.is_acceptance:
-            return _accept_invitation(request, code)
-        return _render_offer(request, code), []
+            return _try_to_accept(request, invitation, code)
+        return _render_offer(request, invitation, code), []
     except InvalidLink as error:
         page = render(request, "auth/join.html", {"problem": error}, status=403)
         return rate_limits.refuse_link(request, "invitation refused") or page, []
-    except NameTaken as error:
-        return _render_offer(request, code, str(error)), []
 
 
-def _render_offer(request: HttpRequest, code: str, problem: str = "") -> HttpResponse:
-    context = {"invitation": invitations.find_invitation(code), "code": code, "problem": problem}
+def _find_invitation(request: HttpRequest, code: str) -> Invitation:
+    """Return the invitation of a code or of a proven address. Raises InvalidLink."""
+    key = RowKeyForm(request.POST, "invitation").read_key()
+    if key and not code and request.user.is_authenticated:
+        emails = browser_sessions.list_proven_emails(request)
+        return invitations.find_addressed(request.user, emails, key)
+    return invitations.find_invitation(code)
+
+
+def _render_offer(
+    request: HttpRequest, invitation: Invitation, code: str, problem: str = ""
+) -> HttpResponse:
+    context = {"invitation": invitation, "code": code, "problem": problem}
     context["credentials"] = _list_credentials(request)
     if request.user.is_authenticated:
         context["unproven_factor"] = second_factors.find_unproven(request.user.pk)
@@ -74,11 +91,22 @@ def _list_credentials(request: HttpRequest) -> list[tuple[Credential, bool]]:
     return [(credential, credential.key in kept_keys) for credential in credentials]
 
 
-def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, list[str]]:
+def _try_to_accept(
+    request: HttpRequest, invitation: Invitation, code: str
+) -> tuple[HttpResponse, list[str]]:
+    try:
+        return _accept_invitation(request, invitation)
+    except NameTaken as error:
+        return _render_offer(request, invitation, code, str(error)), []
+
+
+def _accept_invitation(
+    request: HttpRequest, invitation: Invitation
+) -> tuple[HttpResponse, list[str]]:
     person = request.user if request.user.is_authenticated else None
     session_key, maker_id = request.session.session_key, request.session.get(MAKER_KEY)
     kept_keys = InvitationCodeForm(request.POST).list_kept_keys()
-    acceptance = invitations.accept_invitation(code, person, session_key, maker_id, kept_keys)
+    acceptance = invitations.accept_invitation(invitation, person, session_key, maker_id, kept_keys)
     ended_sessions = acceptance.ended_session_hashes
     if person is None:
         ended_sessions = browser_sessions.begin_session(request, acceptance.person, None)

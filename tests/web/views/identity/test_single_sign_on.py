@@ -108,6 +108,60 @@ def test_invitation_by_verified_address_makes_an_account_once(
     assert not list(invitations.list_pending(world.workspace.pk))
 
 
+def join_twice(world: World, provider: Provider) -> Client:
+    """Have Ada join by an invitation, invite her into another workspace, and sign her in again."""
+    invitations.create_invitation(world.workspace, EMAIL, Role.READER, world.people["owner"])
+    provider.sign_on(Client(), "ada")
+    rival = world.people["rival"]
+    invitations.create_invitation(world.other_workspace, EMAIL.title(), Role.AUDITOR, rival)
+    client = Client()
+    provider.sign_on(client, "ada")
+    return client
+
+
+def test_second_invitation_by_address_is_joined_from_home_and_account(
+    world: World, provider: Provider
+):
+    client = join_twice(world, provider)
+    other_sign_in = signed_in(Person.objects.get(first_name=EMAIL))
+    for path in ("/", "/account"):
+        row = parse_page(client.get(path)).find_one(**{"data-invitation": "Elsewhere"})
+        assert "Rival invited Ada@Example.Org to Elsewhere as Auditor" in row.text
+    key = parse_page(client.get("/")).find_one(name="invitation")["value"]
+    offer = parse_page(client.post("/join", {"invitation": key}))
+    kept = [box["value"] for box in offer.find_all(name="keep") if "checked" in box]
+    key = offer.find_one(name="invitation")["value"]
+    page = client.post("/join", {"invitation": key, "do": "join", "keep": kept}, follow=True)
+    assert "You joined Elsewhere as Auditor" in parse_page(page).text
+    assert accounts.get_roles(Identity.objects.get().person_id) == {
+        world.workspace.pk: Role.READER,
+        world.other_workspace.pk: Role.AUDITOR,
+    }
+    assert other_sign_in.get("/").status_code == 302
+    assert not parse_page(client.get("/")).find_all(id="invitations")
+
+
+@pytest.mark.parametrize("case", ["by link", "other address", "unverified", "not own", "withdrawn"])
+def test_invitation_by_address_takes_a_session_that_proved_it(
+    world: World, provider: Provider, case: str
+):
+    client = join_twice(world, provider)
+    key = parse_page(client.get("/")).find_one(name="invitation")["value"]
+    if case == "by link":
+        client = signed_in(Person.objects.get(first_name=EMAIL))
+    elif case == "withdrawn":
+        invitations.withdraw_invitation(world.other_workspace.pk, int(key))
+    elif case == "not own":
+        Identity.objects.update(is_own=False)
+    else:
+        email = "eve@example.org" if case == "other address" else EMAIL
+        provider.set_claims("ada", email=email, email_verified=case != "unverified")
+        provider.sign_on(client, "ada")
+    assert not parse_page(client.get("/")).find_all(id="invitations")
+    assert client.post("/join", {"invitation": key, "do": "join"}).status_code == 403
+    assert accounts.get_role(Identity.objects.get().person_id, world.other_workspace.pk) is None
+
+
 @pytest.mark.parametrize("claims", [{"email_verified": False}, {}, {"email_verified": "maybe"}])
 def test_unverified_address_accepts_no_invitation(
     world: World, provider: Provider, claims: dict[str, Any]
