@@ -43,11 +43,11 @@ def show_ledger(request: Request) -> HttpResponse:
     rows, next_key = listing.get_page(entries, before_key)
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     workspaces = access.list_workspaces(request, Role.AUDITOR)
-    workspace_names = {workspace.pk: workspace.name for workspace in workspaces}
+    workspace_names = _name_workspaces(request)
     context = {
         "form": form,
         "rows": [
-            row | _make_object_values(row["entry"], access.get_roles(request))
+            row | _make_object_values(row["entry"], workspace_names)
             for row in entry_labels.make_rows(rows, workspace_names)
         ],
         "purged_before": retention.find_read_purge_time(),
@@ -155,8 +155,7 @@ def _read_entries(
     request: Request, filters: LedgerFilters, host: str
 ) -> Iterator[tuple[list[dict[str, Any]], EntryBatch]]:
     """Yield the values of entries a batch at a time; the last one ends with the omissions."""
-    workspaces = access.list_workspaces(request, Role.AUDITOR)
-    names = {workspace.pk: workspace.name for workspace in workspaces}
+    names = _name_workspaces(request)
     for batch in listing.read_batches(request.user.pk, filters):
         values = [
             ledger_cells.make_values(row, _make_link(row["entry"], names, host))
@@ -167,10 +166,19 @@ def _read_entries(
         yield values, batch
 
 
+def _name_workspaces(request: Request) -> dict[int, str]:
+    """Return the names of all workspaces of the person by key.
+
+    Their own entries may be of workspaces that they do not audit.
+    """
+    workspaces = access.list_workspaces(request, Role.READER)
+    return {workspace.pk: workspace.name for workspace in workspaces}
+
+
 def _make_link(entry: LedgerEntry, workspace_names: Mapping[int, str], host: str) -> str:
     """Return the address of the object of an entry; "" where the person may not open it."""
-    _, path = _find_object(entry)
-    return host + path if path and entry.workspace_id in workspace_names else ""
+    values = _make_object_values(entry, workspace_names)
+    return host + values["object_path"] if values["may_open"] and values["object_path"] else ""
 
 
 def _make_csv(
@@ -199,14 +207,16 @@ def _seal_and_get_head() -> LedgerHead:
     return sealing.get_head()
 
 
-def _make_object_values(entry: LedgerEntry, roles: dict[int, Role]) -> dict[str, Any]:
+def _make_object_values(
+    entry: LedgerEntry, workspace_names: Mapping[int, str]
+) -> dict[str, Any]:
     """Return the template values of the object of an entry.
 
-    ``roles`` are those of the person in their workspaces, by key: the others open nothing.
+    ``workspace_names`` are those of the person's workspaces, by key: the others open nothing.
     """
     kind, path = _find_object(entry)
     return {
-        "may_open": (entry.workspace_id or 0) in roles,
+        "may_open": entry.workspace_id in workspace_names,
         "object_label": ledger_labels.OBJECT_LABELS.get(kind, ""),
         "object_path": path,
     }

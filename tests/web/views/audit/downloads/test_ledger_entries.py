@@ -62,6 +62,28 @@ def test_file_has_the_entries_of_the_filter_and_counts_the_others(acted_world: W
     assert last["label"].startswith(f"{total - 1} other entries of the ledger: ")
 
 
+@pytest.mark.parametrize("is_member", [True, False], ids=["as reader", "no more"])
+def test_own_entry_of_a_workspace_not_audited_is_alike_in_page_and_file(
+    world: World, is_member: bool
+):
+    auditor, workspace = world.people["auditor"], world.other_workspace
+    if is_member:
+        Membership.objects.create(person=auditor, workspace=workspace, role=Role.READER)
+    conversation = making.conversation(workspace, "Elsewhere's talk", world.people["rival"])
+    place = Place(workspace.pk, conversation.pk, f"conversation:{conversation.pk}")
+    record_act(Act.READ, Actor.from_person(auditor), place, view="conversation")
+    query = {"act": "read", "conversation": str(conversation.pk)}
+    page = parse_page(get(world, "/audit/ledger", **query))
+    (row,) = page.find_all(**{"data-act": "read"})
+    (cell,) = [tag for tag in page if tag.get("data-label") == "Workspace" and row in tag.parents]
+    links = [tag["href"] for tag in page if tag.tag == "a" and row in tag.parents]
+    line, _ = read_lines(world, **query)
+    path = f"/conversations/{conversation.pk}"
+    name, link = ("Elsewhere", f"http://testserver{path}") if is_member else ("", "")
+    assert (line["workspace"], line["link"], cell.text) == (name, link, name)
+    assert links == ([path] if is_member else [])
+
+
 def test_last_line_counts_the_purged_entries(acted_world: World):
     reader = Actor.from_person(acted_world.people["reader"])
     for _ in range(3):
