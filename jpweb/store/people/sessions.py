@@ -115,22 +115,29 @@ def hash_key(session_key: str) -> str:
 
 
 def find_live(session_key: str | None) -> SignIn | None:
-    """Return the sign-in of a session with its person; None where it has ended.
-
-    As with Django's ``get_user``, the session's data have to be signed with the present key, and
-    to name the person.
-    """
+    """Return the sign-in of a session with its person; None where it has ended."""
     rows: list[SignIn] = _sign_in_query([hash_key(session_key)]) if session_key else []
     for row in rows:
-        named_person = SessionStore().decode(row.data).get(SESSION_KEY)
         is_current = clock.now() < _compute_end(row.expires_at, row.began_at, row.seen_at)
-        if is_current and named_person == str(row.person_id):
+        if is_current and _is_signed(row):
             return row
     return None
 
 
+def _is_signed(row: SignIn) -> bool:
+    """Tell whether a sign-in's data are signed with the present key, and name its person.
+
+    As with Django's ``get_user``, no other data sign anybody in.
+    """
+    named_person: object = SessionStore().decode(row.data).get(SESSION_KEY)
+    return named_person == str(row.person_id)
+
+
 def list_open(person_id: int, session_key: str | None) -> list[OpenSignIn]:
-    """Return the sign-ins of a person that have not ended, the newest request first."""
+    """Return the sign-ins of a person that work, the newest request first.
+
+    Those from before a change of the secret key no longer do.
+    """
     current_hash = hash_key(session_key or "")
     rows = list_live_rows().filter(person_id=person_id).order_by("-seen_at")
     return [
@@ -143,6 +150,7 @@ def list_open(person_id: int, session_key: str | None) -> list[OpenSignIn]:
             row.maker_id not in (None, person_id),
         )
         for row in rows
+        if _is_signed(row)
     ]
 
 

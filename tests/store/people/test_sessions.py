@@ -47,6 +47,15 @@ def test_find_live_returns_only_the_person_of_the_signed_data(settings: Any):
     assert sessions.find_live(key) is None
 
 
+def test_list_open_omits_sign_ins_of_an_earlier_secret_key(settings: Any):
+    person = making.person()
+    begin(person)
+    settings.SECRET_KEY = "another key"
+    key = begin(person)
+    (sign_in,) = sessions.list_open(person.pk, key)
+    assert sign_in.is_current
+
+
 def test_load_after_the_idle_limit_is_empty(settings: Any):
     key = begin(making.person())
     settings.SESSION_IDLE_SECONDS = 60

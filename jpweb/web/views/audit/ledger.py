@@ -207,9 +207,7 @@ def _seal_and_get_head() -> LedgerHead:
     return sealing.get_head()
 
 
-def _make_object_values(
-    entry: LedgerEntry, workspace_names: Mapping[int, str]
-) -> dict[str, Any]:
+def _make_object_values(entry: LedgerEntry, workspace_names: Mapping[int, str]) -> dict[str, Any]:
     """Return the template values of the object of an entry.
 
     ``workspace_names`` are those of the person's workspaces, by key: the others open nothing.
