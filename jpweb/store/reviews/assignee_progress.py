@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from jpweb.store.choices import ReviewState
 from jpweb.store.models import Person, Review
 from jpweb.store.reviews.queues import QueueItem
 
@@ -46,15 +47,27 @@ def load_names(person_ids: Iterable[int]) -> dict[int, str]:
 
 
 def _list_reviewed(items: Sequence[QueueItem]) -> dict[int, set[str]]:
-    """Return the keys of the items that have a review of a person, by that person's key."""
-    keys = {item.key for item in items if item.task_id}
+    """Return the keys of the items that a person has reviewed, by that person's key.
+
+    A review counts as in the item's state: a change of a question takes the state back, and of its
+    reviews those of the newest version count.
+    """
+    reviewed_items = [item for item in items if item.state != ReviewState.UNREVIEWED]
+    keys = {item.key for item in reviewed_items}
     rows = Review.objects.filter(
-        conversation_id__in={item.conversation_id for item in items if item.task_id},
-        reviewer_id__isnull=False,
-    ).values_list("reviewer_id", "conversation_id", "anchor")
-    reviewed_keys: dict[int, set[str]] = defaultdict(set)
-    for person_id, conversation_id, anchor in rows:
+        conversation_id__in={item.conversation_id for item in reviewed_items}
+    ).order_by("pk")
+    columns = ("reviewer_id", "conversation_id", "anchor", "version")
+    versions: dict[str, str] = {}
+    reviewer_ids: dict[str, set[int]] = {}
+    for person_id, conversation_id, anchor, version in rows.values_list(*columns):
         key = f"{conversation_id}-{anchor}"
-        if key in keys:
+        if versions.get(key) != version:
+            versions[key], reviewer_ids[key] = version, set()
+        if person_id is not None:
+            reviewer_ids[key].add(person_id)
+    reviewed_keys: dict[int, set[str]] = defaultdict(set)
+    for key in keys & reviewer_ids.keys():
+        for person_id in reviewer_ids[key]:
             reviewed_keys[person_id].add(key)
     return reviewed_keys
