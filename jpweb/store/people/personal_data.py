@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from jpweb.evidence.ledger_verifier import parse_object
-from jpweb.store.choices import Act
+from jpweb.store.choices import Act, Role
 from jpweb.store.database import clock
 from jpweb.store.exports import ExportChunk
 from jpweb.store.models import LedgerEntry, Membership, Person
@@ -21,6 +21,22 @@ from jpweb.store.people.data_sections import SECTIONS, Reader, Section
 
 #: Rows of one query, and of one piece of the file.
 BATCH_ROWS = 250
+#: Names of the account's values in the file, by their column.
+ACCOUNT_NAMES = {
+    "id": "id",
+    "username": "account",
+    "first_name": "name",
+    "email": "email",
+    "date_joined": "joined_at",
+    "last_login": "last_sign_in_at",
+    "is_active": "is_active",
+    "theme": "theme",
+    "density": "density",
+    "is_welcomed": "is_welcomed",
+    "is_notified_of_mentions": "is_notified_of_mentions",
+    "unseen_mention_count": "unseen_mentions",
+    "hidden_demo_role": "hidden_demo_role",
+}
 
 
 def make_personal_data(
@@ -44,15 +60,10 @@ def make_personal_data(
 
 
 def _format_head(person: Person) -> str:
-    account = {
-        "id": person.pk,
-        "account": person.username,
-        "name": person.display_name,
-        "email": person.email,
-        "joined_at": person.date_joined,
-        "last_sign_in_at": person.last_login,
-        "is_active": person.is_active,
-    }
+    account = {name: getattr(person, column) for column, name in ACCOUNT_NAMES.items()}
+    account["name"] = person.display_name
+    if person.hidden_demo_role is not None:
+        account["hidden_demo_role"] = Role(person.hidden_demo_role).label
     return f'{{\n"exported_at": {_format(clock.now())},\n"account": {_format(account)}'
 
 

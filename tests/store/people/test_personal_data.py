@@ -34,6 +34,14 @@ OMITTED = {
     ("Identity", "maker"): "in the list of the person whom it signs in",
 }
 
+#: Columns of a person that are in no file, with the reason.
+OMITTED_COLUMNS = {
+    "password": "nobody has one",
+    "last_name": "never set: the name is in first_name",
+    "is_staff": "never set: roles are those of workspaces",
+    "is_superuser": "as is_staff",
+}
+
 
 @pytest.fixture
 def ada(workspace: Workspace) -> Person:
@@ -65,6 +73,20 @@ def test_data_sections_cover_all_columns_that_reference_people():
         for column in section.person_columns
     }
     assert named - covered == set(OMITTED)
+
+
+def test_file_has_each_column_of_a_person_that_is_not_omitted():
+    columns = {field.name for field in Person._meta.concrete_fields}
+    assert columns - personal_data.ACCOUNT_NAMES.keys() == OMITTED_COLUMNS.keys()
+
+
+def test_file_holds_the_settings_of_the_account(ada: Person):
+    settings = {"theme": "dark", "density": "compact", "is_notified_of_mentions": False}
+    Person.objects.update(**settings, hidden_demo_role=Role.RESPONDER)
+    ada.refresh_from_db()
+    account = json.loads(make_file(ada))["account"]
+    assert account.items() >= (settings | {"hidden_demo_role": "responder"}).items()
+    assert account["name"] == "Ada"
 
 
 def test_file_holds_the_account_its_roles_answers_and_acts(workspace: Workspace, ada: Person):
