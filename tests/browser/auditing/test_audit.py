@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.looks import TOO_WIDE
 from tests.browser.pages import BOOLEAN, Visit, answer_question, decline_question, path_of
 from tests.machine.browsing import PHONE, WIDE
+from tests.machine.sizes import mark_proof
 
 pytestmark = pytest.mark.browser
 
@@ -45,6 +46,7 @@ def test_the_filter_form_and_the_bars_write_the_url(visit: Visit):
     assert "outcome=unanswered" in page.url
 
 
+@pytest.mark.proof  # test_inquiry_table (tests/web) has its rows and its CSV
 def test_audit_lists_new_decisions_with_their_decider(visit: Visit):
     question_page = visit.begin("Audited")
     answer_question(question_page, BOOLEAN, "No")
@@ -142,9 +144,8 @@ def test_printed_charts_have_every_row_of_their_tables(visit: Visit):
 
 def test_the_window_of_a_small_notebook_has_every_column(visit: Visit):
     visit.begin("A title with AKeyOfFortyLettersThatNoLineCanBreak")
-    page = visit.open("/audit?demo=1", size=NOTEBOOK)
-    demo = page.locator("select[name=workspace] option", has_text="Demo").get_attribute("value")
-    page = visit.open(f"/audit?workspace={demo}", size=NOTEBOOK)  # others have what tests ask
+    demo = visit.home.workspaces()["Demo"]  # others have what tests ask
+    page = visit.open(f"/audit?workspace={demo}", size=NOTEBOOK)
     expect(rows(page).nth(10)).to_be_visible()
     expect(page.locator("thead th")).to_have_count(9)
     assert not page.evaluate(TOO_WIDE)
@@ -160,7 +161,9 @@ def test_control_enter_on_a_link_of_a_form_opens_it_in_a_new_tab(visit: Visit):
     assert "reason" in page.url
 
 
-@pytest.mark.parametrize("path", ["", "/charts", "/decisions", "/ledger", "/reviews/cancelled"])
+@pytest.mark.parametrize(
+    "path", ["", "/charts", *mark_proof("/decisions", "/ledger", "/reviews/cancelled")]
+)
 def test_print_has_filters_in_words_instead_of_their_form(visit: Visit, path: str):
     page = visit.open(f"/audit{path}", size=SHEET)
     note = page.locator(".print-only")

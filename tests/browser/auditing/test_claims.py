@@ -46,7 +46,7 @@ def test_keys_claim_and_snooze_a_card_on_every_page(visit: Visit):
     expect(card.get_by_text("is on it · ")).to_be_visible()
     expect(card.get_by_role("button", name="Release")).to_be_visible()
     assert queued.evaluate("card => card.offsetHeight") <= MAX_CARD_HEIGHT
-    check_accessibility(queue)
+    check_accessibility(queue, f"#question-{number}")
     card.get_by_role("button", name="Release").click()
     expect(queued.get_by_role("link", name="I'm on it")).to_be_visible()
 
@@ -57,13 +57,14 @@ def test_keys_claim_and_snooze_a_card_on_every_page(visit: Visit):
     expect(card).to_have_count(0)
     snoozed = queue.locator("#snoozed")
     snoozed.locator("summary").click()
-    check_accessibility(queue)
+    check_accessibility(queue, "#snoozed")
     snoozed.locator(f"[data-snoozed='{number}']").get_by_role("button").click()
     expect(queued).to_be_visible()
     expect(queued).to_be_focused()
     assert path_of(queue) == "/questions"
 
 
+@pytest.mark.proof  # tests/web/questions/test_claims has the form, and keys snooze in make test
 def test_snooze_on_a_question_page_leads_to_snoozed_questions(visit: Visit):
     number = find_card(visit.begin(ASKS_TO_SNOOZE), BOOLEAN).get_attribute("data-question")
     page = visit.open(f"/questions/{number}")

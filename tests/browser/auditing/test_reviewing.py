@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.looks import TOO_WIDE
 from tests.browser.pages import Visit
 from tests.machine.browsing import PHONE, WIDE
+from tests.machine.sizes import mark_proof
 
 pytestmark = pytest.mark.browser
 #: Writes a count in place of each number in elements.
@@ -61,7 +62,7 @@ def test_note_of_a_review_outlives_a_reload(visit: Visit):
     expect(note).to_have_value("Half a sentence")
 
 
-@pytest.mark.parametrize("count", ["10", "1,000"])
+@pytest.mark.parametrize("count", [*mark_proof("10"), "1,000"])
 def test_queues_fit_a_phone_whatever_their_counts(visit: Visit, count: str):
     page = visit.open("/audit/reviews", size=(360, 800))
     page.evaluate(REPLACE_COUNTS, [".row.queue .number", count])

@@ -17,7 +17,7 @@ from tests.machine.sizes import choose_size
 from tests.machine.visiting import Visitor
 
 #: Events of the long conversation.
-LENGTH = choose_size(6_000, 100_000)
+LENGTH = choose_size(3_000, 100_000)
 #: Seconds that importing, and then indexing, may take on a machine that does much else.
 PATIENCE = 300
 

@@ -42,6 +42,7 @@ def wait_for_text(page: Page, files: Locator, text: str) -> None:
     wait_until(is_shown, text, PATIENCE_SECONDS)
 
 
+@pytest.mark.proof  # reads 24,000 events; test_addition (tests/web) has each state
 def test_a_workspace_added_on_the_page_is_read_before_ones_eyes(tmp_path: Path, open_page: Pages):
     root = synthetic.write_workspace(tmp_path / "orchard", LENGTH)
     for number in range(SHORT_COUNT):
@@ -94,6 +95,7 @@ def test_notes_stay_open_and_focused_while_files_are_read(visit: Visit):
     expect(files).to_contain_text("2 of 9")
     expect(files.get_by_text("A note.")).to_be_visible()
     expect(summary).to_be_focused()
+    check_accessibility(page, f"#files-{key}")
     link = files.get_by_role("link")
     link.focus()
     expect(files).to_contain_text("3 of 9")

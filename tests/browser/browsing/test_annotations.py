@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.looks import check_accessibility
+from tests.browser.looks import check_accessibility, check_under_proof
 from tests.browser.pages import Visit
 from tests.machine.ports import wait_until
 
@@ -35,7 +35,7 @@ def test_comment_is_written_in_place_and_appears_on_another_page(visit: Visit):
     for shown_page in (page, reader_page):
         expect(shown_page.locator(".comment strong")).to_have_text("still")
         expect(shown_page.locator("#comment-status")).to_contain_text("1 comment")
-    check_accessibility(page, ".transcript")
+    check_accessibility(page, ".annotations")
     page.get_by_role("link", name="Reply, edit or resolve").click()
     page.get_by_role("button", name="Resolve").click()
     expect(reader_page.get_by_text("Resolved by")).to_be_visible()
@@ -145,7 +145,7 @@ def test_bookmark_button_of_the_model_view_marks_its_event(visit: Visit):
     expect(page.locator(".bookmark-mark")).to_have_count(1)
     expect(page).to_have_url(re.compile(r"/thread#e-"))
     expect(prompt).to_be_in_viewport()
-    check_accessibility(page)
+    check_under_proof(page)
     prompt.get_by_role("button", name="Bookmark").click()
     expect(page.get_by_text("Bookmark removed.")).to_have_count(1)
     expect(page.locator(".bookmark-mark")).to_have_count(0)

@@ -13,12 +13,15 @@ from tests.browser.browsing.shelf import Book
 from tests.browser.pages import Visit
 from tests.browser.reading.windows import list_window_ranges
 from tests.machine.ports import wait_until
+from tests.machine.sizes import choose_size
 from tests.machine.visiting import Visitor
 
 pytestmark = pytest.mark.browser
 
 #: Bytes that a page may have.
 MOST = 300_000
+#: Positions between a window and an event that is far from it.
+MIN_DISTANCE = choose_size(150, LENGTH // 10)
 SUMMARY = {"x": 8, "y": 12}
 
 
@@ -62,13 +65,14 @@ def test_search_leads_to_an_event_whose_address_others_can_open(
         assert journey.list_open_folds(page) & on_both == journey.list_open_folds(second_page)
 
 
+@pytest.mark.proof  # the journey above finds one too
 def test_find_reaches_events_far_from_the_loaded_window(visit: Visit, long_book: Book):
     page = visit.open("/")
     search_and_follow(page, long_book)
     journey.wait_for_highlight(page, long_book.middle)
     before = list_window_ranges(page)
     find_far_event(page, long_book)
-    assert list_window_ranges(page)[-1][1] < before[0][0] - LENGTH // 10
+    assert list_window_ranges(page)[-1][1] < before[0][0] - MIN_DISTANCE
     expect(journey.find_match_count(page)).to_have_text("1 of 1 match")
 
 

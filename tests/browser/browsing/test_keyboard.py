@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.browsing import journey
 from tests.browser.browsing.shelf import Book
+from tests.browser.looks import check_accessibility
 from tests.browser.pages import Visit
 from tests.machine.ports import wait_until
 from tests.machine.visiting import Visitor
@@ -79,6 +80,8 @@ def test_dialog_lists_each_key_once_and_the_palette(visit: Visit):
     dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
     keys = dialog.locator("dt").all_inner_texts()
     assert len(keys) == len(set(keys)), keys
+    expect(dialog).to_contain_text("Next conversation")
+    check_accessibility(page, "dialog")
     expect(dialog.locator("div", has_text="CtrlK")).to_have_text("CtrlKGo to…")
 
 

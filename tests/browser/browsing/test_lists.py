@@ -54,6 +54,7 @@ def test_conversation_list_is_navigated_by_keyboard(visit: Visit):
     expect(page.get_by_role("heading", name="A night with nobody at the desk")).to_be_visible()
 
 
+@pytest.mark.proof  # test_keyboard lists them, test_keys closes the list
 def test_keyboard_help_lists_shortcuts_and_restores_the_focus(visit: Visit):
     page = visit.open()
     page.keyboard.press("j")
@@ -97,6 +98,7 @@ def test_pin_and_archive_by_keyboard_keep_the_focus(visit: Visit):
     expect(page.locator(".notice.success")).to_contain_text("Unarchived “Keyboard roses”")
 
 
+@pytest.mark.proof  # test_layout has it of the toolbar's menus
 def test_a_menu_closes_by_escape_and_gives_the_focus_back(visit: Visit):
     page = begin_and_list(visit, "Menu roses")
     menu = page.locator(".row-menu summary")

@@ -14,6 +14,7 @@ from tests.browser.pages import Visit
 from tests.browser.reading.windows import list_window_ranges
 from tests.load.synthetic import make_needle
 from tests.machine.ports import wait_until
+from tests.machine.sizes import choose_size
 from tests.machine.visiting import Visitor
 
 pytestmark = pytest.mark.browser
@@ -88,7 +89,7 @@ def test_the_outline_the_windows_and_an_event_are_pages_of_their_own(visit: Visi
         assert list_window_ranges(page)[0][0] == last + 1
         follow_link(page, "Earlier events")
         assert list_window_ranges(page)[0][1] == last
-        for word in ("prompt", "question", "problem"):
+        for word in ("question", "prompt", "problem")[: choose_size(1, 3)]:
             follow_link(page, f"Next {word}")
             assert list_window_ranges(page)[0][1] > last
             target(page)

@@ -277,23 +277,22 @@ SHOW_OVER_EARLIER = """async ([message, age]) => {
 }"""
 
 
-@pytest.mark.parametrize(
-    ("fields", "age", "has_sound"),
-    [
-        ({"returned": True}, 600_000, True),
-        ({"returned": True}, None, True),  # shown by a service worker of an earlier version
-        ({"returned": True}, 2_000, False),  # a page has shown the return
-        ({}, 600_000, False),
-    ],
-    ids=["earlier notification", "earlier version", "shown by a page", "not returned"],
+#: Fields of a message, the age of the earlier notification, and whether the question has a sound.
+SOUNDS: tuple[tuple[dict[str, Any], int | None, bool], ...] = (
+    ({"returned": True}, 600_000, True),
+    ({"returned": True}, None, True),  # shown by a service worker of an earlier version
+    ({"returned": True}, 2_000, False),  # a page has shown the return
+    ({}, 600_000, False),
 )
-def test_a_question_that_returned_has_a_sound_over_an_earlier_notification(
-    visit: Visit, fields: dict[str, Any], age: int | None, has_sound: bool
-):
+
+
+def test_a_question_that_returned_has_a_sound_over_an_earlier_notification(visit: Visit):
     browser = open_browser(visit)
-    message = {"title": "T", "body": "B", "tag": "question-7", "url": "/questions/7", **fields}
-    options = browser.worker.evaluate(SHOW_OVER_EARLIER, [message, age])
-    assert options == {"renotify": has_sound, "silent": False, "tag": "question-7"}
+    for fields, age, has_sound in SOUNDS:
+        message = {"title": "T", "body": "B", "tag": "question-7", "url": "/questions/7", **fields}
+        options = browser.worker.evaluate(SHOW_OVER_EARLIER, [message, age])
+        expected_options = {"renotify": has_sound, "silent": False, "tag": "question-7"}
+        assert options == expected_options, (fields, age)
 
 
 @needs_full_chromium

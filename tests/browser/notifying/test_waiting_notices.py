@@ -12,12 +12,9 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.pages import (
     BOOLEAN,
-    SECRET,
     SELECT,
-    TEXT,
     Visit,
     answer_question,
-    decline_question,
     find_card,
     find_waiting_count,
     stay_on_page,
@@ -112,9 +109,9 @@ def test_desktop_notifications_can_be_turned_on_and_off(visit: Visit):
     assert list_shown_notifications(page) == []
 
 
+@pytest.mark.proof  # test_push has it of another page
 @pytest.mark.parametrize(
-    ("permits", "message"),
-    [("denied", "Notifications are blocked"), pytest.param("default", "", marks=pytest.mark.proof)],
+    ("permits", "message"), [("denied", "Notifications are blocked"), ("default", "")]
 )
 def test_blocked_desktop_notifications_are_explained(visit: Visit, permits: str, message: str):
     page = open_questions_page(visit, permits)
@@ -209,15 +206,9 @@ def test_desktop_notification_is_not_shown_for_a_visible_card(visit: Visit):
 
 def test_desktop_notification_of_a_secret_question_omits_its_text(visit: Visit):
     page = open_page_with_notifications(visit)
-    turn_page = visit.begin()
-    for kind in (BOOLEAN, SELECT):
-        decline_question(turn_page, kind)
-    find_card(turn_page, TEXT)
     wait_until_connected(page)
-    find_card(page, TEXT)
     page.evaluate("window.look(true)")
-    decline_question(turn_page, TEXT)
-    find_card(turn_page, SECRET)
+    visit.begin("/call demo_vault {}")
     wait_until(lambda: len(get_notifications(page)) == 1, "the page tells")
     assert [notification["body"] for notification in get_notifications(page)] == [
         "Secret requested"
