@@ -182,7 +182,13 @@ def test_cards_are_answered_by_keyboard_alone(visit: Visit):
     assert outcomes == ["answered", "answered", "cancelled"]
 
 
-@pytest.mark.parametrize("way", ["press", "Enter"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param("press", marks=pytest.mark.proof),  # test_prompts presses it
+        "Enter",
+    ],
+)
 def test_decline_that_is_opened_puts_the_focus_in_the_reason(visit: Visit, way: str):
     page = visit.begin("Focus")
     summary = find_card(page, BOOLEAN).locator(".decline > summary")
@@ -193,11 +199,10 @@ def test_decline_that_is_opened_puts_the_focus_in_the_reason(visit: Visit, way: 
 
 
 def test_typing_replaces_a_default_answer_and_tab_leaves_the_field(visit: Visit):
-    page = visit.begin("Default")
-    decline_question(page, BOOLEAN)
-    decline_question(page, SELECT)
+    question = {"question": "Which file?", "answer_type": "text", "default": "report.md"}
+    page = visit.begin(f"/call ask_user {json.dumps(question)}")
     field = find_card(page, TEXT).get_by_label("Answer")
-    expect(field).to_be_focused()
+    field.focus()
     page.keyboard.type("day.md")
     expect(field).to_have_value("day.md")
     page.keyboard.press("Tab")
@@ -210,6 +215,7 @@ def test_typing_replaces_a_default_answer_and_tab_leaves_the_field(visit: Visit)
     expect(find_card(page, TEXT).get_by_label("Reason (optional")).to_be_focused()
 
 
+@pytest.mark.proof  # browsing/test_lost_requests has it, with a request that is lost
 def test_strip_of_times_says_running_until_the_turn_has_ended(visit: Visit):
     page = visit.begin("Strip")
     second_page = visit.open(path_of(page))
@@ -292,7 +298,7 @@ def test_question_page_updates_live(visit: Visit):
         expect(question_page.locator("#question-details")).to_be_visible()
         expect(question_page.locator("[data-step=settled]")).to_contain_text("Yes by Owner")
     expect(question_page.locator(".card")).to_have_count(1)
-    check_accessibility(question_page)
+    check_under_proof(question_page)
 
 
 @pytest.mark.proof  # test_journey_without_scripts
@@ -305,7 +311,8 @@ def test_a_question_can_be_answered_on_its_own_page_without_scripts(visit: Visit
     expect(plain.locator(":target [data-note]")).to_have_text("no scripts")
 
 
-@pytest.mark.parametrize("way", ["answer", pytest.param("decline", marks=pytest.mark.proof)])
+@pytest.mark.proof  # an answer over a snooze, and a card that another settles, in make test
+@pytest.mark.parametrize("way", ["answer", "decline"])
 def test_card_is_settled_while_its_context_loads(visit: Visit, way: str):
     visit.begin("Slow link")
     page = visit.open("/questions")

@@ -25,8 +25,10 @@ from tests.browser.pages import (
     find_waiting_count,
     last_words,
     number_of,
+    path_of,
     send_message,
     stay_on_page,
+    wait_until_connected,
 )
 
 pytestmark = pytest.mark.browser
@@ -34,9 +36,10 @@ pytestmark = pytest.mark.browser
 SOURCES = [{"source": "assistant"}] * 3 + [{"source": "tool", "name": "demo_vault"}]
 
 
-def by_mouse_and_keyboard(page: Page) -> None:
-    """Answer the four questions, each in another way."""
+def by_mouse_and_keyboard(page: Page, second_page: Page) -> None:
+    """Answer the four questions, each in another way, while a second page shows them."""
     find_option(find_card(page, BOOLEAN), "Yes").click()
+    expect(second_page.locator(".card.settled")).to_have_count(1)
     find_card(page, SELECT)
     page.keyboard.press("Tab")  # who presses a key has read the card
     find_option(find_card(page, SELECT), "with a backup").focus()
@@ -64,15 +67,22 @@ def test_text_streams_before_it_is_on_record(slow_visit: Visit):
         expect(partial).to_be_hidden()
 
 
-def test_four_questions_are_answered_without_a_reload_and_recorded(visit: Visit):
+def test_four_questions_are_answered_live_recorded_and_their_cards_leave(visit: Visit):
     page = visit.begin()
-    with stay_on_page(page):
-        by_mouse_and_keyboard(page)
+    second_page = visit.open(path_of(page))
+    wait_until_connected(second_page)
+    with stay_on_page(page), stay_on_page(second_page):
+        by_mouse_and_keyboard(page, second_page)
         expect(find_composer(page)).to_be_visible()
         expect(last_words(page)).to_contain_text("yes or no: true (boolean)")
         expect(last_words(page)).to_contain_text('one of three: "without a backup" (string)')
         expect(last_words(page)).to_contain_text(f'free text: "{REPORT}" (string)')
         expect(last_words(page)).to_contain_text("secret: received, not shown")
+        expect(find_composer(second_page)).to_be_visible()
+        expect(second_page.locator("#inbox .card")).to_have_count(0)
+        expect(find_inquiries(second_page)).to_have_count(4)
+    expect(page.locator(".card.settled")).to_have_count(1)
+    expect(page.locator(".card.settled")).to_be_focused()
     _check_journal(evidence.read_journal(visit.server, number_of(page)))
 
 
@@ -139,6 +149,7 @@ def test_waiting_count_updates_in_navigation_and_title(visit: Visit):
     expect(page).to_have_title("Count me · jpweb")
 
 
+@pytest.mark.proof  # test_card has both by keyboard
 def test_declining_is_not_answering_no(visit: Visit):
     page = visit.begin()
     answer_question(page, BOOLEAN, "No")

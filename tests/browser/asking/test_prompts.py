@@ -126,7 +126,7 @@ def test_approval_buttons_record_their_decisions(visit: Visit, seeds: Seeds):
         prompt(page, "run").get_by_role("button", name=name, exact=True).click()
         expect(find_settled_card(page)).to_contain_text(text)
     results = (("Don't send", "Not sent to the model"), ("Send", "Sent to the model"))
-    for name, text in results[: choose_size(1, 2)]:
+    for name, text in results[: choose_size(0, 2)]:  # other tests press them too
         page = visit.open(seeds(RESULT))
         prompt(page, "deliver").get_by_role("button", name=name, exact=True).click()
         expect(find_settled_card(page)).to_contain_text(text)
@@ -142,24 +142,26 @@ def test_approvals_are_counted_at_the_top_while_they_wait(visit: Visit, seeds: S
     expect(counts).not_to_contain_text("needed")
 
 
-def test_control_enter_presses_the_button_that_has_the_focus(visit: Visit, seeds: Seeds):
+def test_control_enter_presses_the_focused_button_or_the_first_of_a_form(
+    visit: Visit, seeds: Seeds
+):
     page = visit.open(seeds(RESULT))
-    prompt(page, "deliver").get_by_role("button", name="Don't send").press("Control+Enter")
-    expect(find_settled_card(page)).to_contain_text("Not sent to the model")
-    page = visit.open(seeds(RUN))
-    open_decline(prompt(page, "run"))
-    button = prompt(page, "run").get_by_role("button", name="Deny for this turn")
-    button.press("Control+Enter")
-    expect(find_settled_card(page)).to_contain_text("Denied, for this turn")
-
-
-def test_control_enter_in_a_field_presses_the_first_button_of_its_form(visit: Visit, seeds: Seeds):
-    page = visit.open(seeds(RUN))
     page.locator("#edit-menu summary").click()
     field = page.locator("#edit-menu").get_by_label("Title")
     field.fill("Renamed by keys")
     field.press("Control+Enter")
     expect(page.locator("#heading")).to_have_text("Renamed by keys")
+    prompt(page, "deliver").get_by_role("button", name="Don't send").press("Control+Enter")
+    expect(find_settled_card(page)).to_contain_text("Not sent to the model")
+
+
+@pytest.mark.proof  # a button of a result in make test
+def test_control_enter_presses_the_focused_button_of_an_opened_decline(visit: Visit, seeds: Seeds):
+    page = visit.open(seeds(RUN))
+    open_decline(prompt(page, "run"))
+    button = prompt(page, "run").get_by_role("button", name="Deny for this turn")
+    button.press("Control+Enter")
+    expect(find_settled_card(page)).to_contain_text("Denied, for this turn")
 
 
 @pytest.mark.proof  # a variant
@@ -202,6 +204,7 @@ def test_approval_draft_survives_a_reload(visit: Visit, seeds: Seeds):
     assert "approval" not in str(page.evaluate("Object.keys(sessionStorage)"))
 
 
+@pytest.mark.proof  # on the approval's own page in make test
 def test_approval_draft_is_shown_when_another_person_decides(visit: Visit, seeds: Seeds):
     path = seeds(RESULT)
     page, second_page = visit.open(path), visit.open(path)

@@ -47,6 +47,7 @@ def up_to_the_text(page: Page) -> None:
     find_card(page, TEXT)
 
 
+@pytest.mark.proof  # live in make test; test_card reads a page again
 def test_question_is_shown_after_reload_in_a_second_tab_and_on_a_phone(visit: Visit):
     page = visit.begin()
     find_card(page, BOOLEAN)
@@ -62,26 +63,24 @@ def test_question_is_shown_after_reload_in_a_second_tab_and_on_a_phone(visit: Vi
 
 def test_question_appears_and_disappears_on_all_pages_live(visit: Visit):
     inbox_page = visit.open("/questions")
-    phone = visit.open("/questions", size=PHONE)
     plain_list = visit.open("/")
-    for tab in (inbox_page, phone, plain_list):
+    for tab in (inbox_page, plain_list):
         wait_until_connected(tab)
-    with stay_on_page(inbox_page), stay_on_page(phone), stay_on_page(plain_list):
+    with stay_on_page(inbox_page), stay_on_page(plain_list):
         page = visit.begin("Push me")
-        second = visit.pages(page.url, sibling=page)
-        for tab in (page, second, inbox_page, phone):
+        for tab in (page, inbox_page):
             find_card(tab, BOOLEAN)
         expect(find_card(inbox_page, BOOLEAN).get_by_role("link", name="Push me")).to_be_visible()
-        for tab in (page, second, inbox_page, phone, plain_list):
+        for tab in (page, inbox_page, plain_list):
             expect(find_waiting_count(tab)).to_have_attribute("data-count", "1")
-        answer_question(phone, BOOLEAN, "Yes")
-        for tab in (page, second, inbox_page, phone):
+        answer_question(inbox_page, BOOLEAN, "Yes")
+        for tab in (page, inbox_page):
             expect(tab.locator(".card.settled")).to_contain_text("by Owner")
             find_card(tab, SELECT)
         expect(plain_list).to_have_title("(1) Home · jpweb")
 
 
-@pytest.mark.proof  # settled cards leave in make test
+@pytest.mark.proof  # in test_journey cards leave, and a question comes and goes below
 def test_questions_page_shows_when_no_question_is_open(visit: Visit):
     inbox_page = visit.open("/questions")
     empty_notice = inbox_page.get_by_text("You're all caught up.")
@@ -140,9 +139,8 @@ def test_expanded_call_stays_expanded_when_updated(visit: Visit):
 
 
 def test_focus_stays_in_a_field_during_updates(visit: Visit):
-    page = visit.begin()
-    up_to_the_text(page)
-    page.goto(f"{visit.server.url}/questions")
+    visit.begin('/call ask_user {"question": "Which name?", "answer_type": "text"}')
+    page = visit.open("/questions")
     field = find_card(page, TEXT).get_by_label("Answer")
     field.fill("")
     field.press_sequentially("typed ")
@@ -153,7 +151,7 @@ def test_focus_stays_in_a_field_during_updates(visit: Visit):
     expect(field).to_have_value("typed on")
 
 
-@pytest.mark.proof  # settled cards leave, focused too
+@pytest.mark.proof  # test_journey, with all four
 def test_focus_moves_to_the_settled_card_after_the_last_answer(visit: Visit):
     page = visit.begin()
     up_to_the_text(page)
@@ -208,37 +206,6 @@ def test_questions_page_lists_recent_answers_with_their_outcomes(visit: Visit):
     recent_answers.nth(1).get_by_role("link").first.click()
     assert path_of(page) == place
     expect(page.locator(":target")).to_be_in_viewport()
-
-
-def test_a_secret_field_is_a_password_field_that_keeps_no_draft(visit: Visit):
-    page = visit.begin()
-    up_to_the_text(page)
-    decline_question(page, TEXT)
-    field = find_card(page, SECRET).get_by_label("Secret", exact=True)
-    expect(field).to_have_attribute("type", "password")
-    expect(field).to_have_attribute("autocomplete", "off")
-    field.fill("open sesame")
-    page.reload()
-    expect(find_card(page, SECRET).get_by_label("Secret", exact=True)).to_have_value("")
-    decline_question(page, SECRET)
-    expect(find_composer(page)).to_be_visible()
-
-
-def test_settled_cards_leave_when_the_turn_is_done(visit: Visit):
-    page = visit.begin()
-    second_page = visit.open(path_of(page))
-    wait_until_connected(second_page)
-    with stay_on_page(second_page):
-        answer_question(page, BOOLEAN, "Yes")
-        expect(second_page.locator(".card.settled")).to_have_count(1)
-        answer_question(page, SELECT, "not at all")
-        answer_question(page, TEXT, "no file")
-        answer_question(page, SECRET, "nothing kept")
-        expect(find_composer(second_page)).to_be_visible()
-        expect(second_page.locator("#inbox .card")).to_have_count(0)
-        expect(find_inquiries(second_page)).to_have_count(4)
-    expect(page.locator(".card.settled")).to_have_count(1)
-    expect(page.locator(".card.settled")).to_be_focused()
 
 
 @pytest.mark.proof  # a variant

@@ -123,7 +123,14 @@ def test_lost_connection_is_shown_however_soon_the_page_tries_again(visit: Visit
     expect(notice(page)).to_be_visible()
 
 
-@pytest.mark.parametrize("code", [1001, 1005, 4999], ids=["going away", "no code", "unknown code"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(1001, id="going away", marks=pytest.mark.proof),
+        pytest.param(1005, id="no code", marks=pytest.mark.proof),
+        pytest.param(4999, id="unknown code"),
+    ],
+)
 def test_page_reconnects_after_a_close_that_is_not_final(visit: Visit, code: int):
     page = visit.open("/conversations")
     wire = PageWire(page)

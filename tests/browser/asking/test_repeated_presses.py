@@ -45,7 +45,7 @@ def test_second_press_of_a_key_does_not_answer_the_next_question(visit: Visit):
     expect(cards.last.locator(".undo-note")).to_be_visible()
 
 
-@pytest.mark.parametrize("key", ["Enter", "Space"])
+@pytest.mark.parametrize("key", ["Enter", pytest.param("Space", marks=pytest.mark.proof)])
 def test_second_press_of_an_answer_does_not_undo_it(visit: Visit, key: str):
     page = visit.begin(ASK)
     note = find_card(page, BOOLEAN).locator(".undo-note")
@@ -73,7 +73,13 @@ def test_double_click_on_an_answer_does_not_undo_it(visit: Visit):
     expect(note).to_have_count(0)
 
 
-@pytest.mark.parametrize("has_undo", [True, False], ids=["undoable", "sent at once"])
+@pytest.mark.parametrize(
+    "has_undo",
+    [
+        pytest.param(True, id="undoable"),
+        pytest.param(False, id="sent at once", marks=pytest.mark.proof),
+    ],
+)
 def test_card_that_gets_the_focus_after_an_answer_is_in_view(visit: Visit, has_undo: bool):
     page = visit.begin("\n".join([ASK] * 6), size=SMALL)
     cards = find_cards(page, BOOLEAN)
