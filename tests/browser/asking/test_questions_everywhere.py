@@ -80,6 +80,22 @@ def test_question_appears_and_disappears_on_all_pages_live(visit: Visit):
         expect(plain_list).to_have_title("(1) Home · jpweb")
 
 
+@pytest.mark.proof  # two pages of another size and tab
+def test_question_appears_and_disappears_on_a_phone_and_in_a_second_tab(visit: Visit):
+    phone = visit.open("/questions", size=PHONE)
+    wait_until_connected(phone)
+    with stay_on_page(phone):
+        page = visit.begin("Push me")
+        second = visit.pages(page.url, sibling=page)
+        for tab in (page, second, phone):
+            find_card(tab, BOOLEAN)
+            expect(find_waiting_count(tab)).to_have_attribute("data-count", "1")
+        answer_question(phone, BOOLEAN, "Yes")
+        for tab in (page, second, phone):
+            expect(tab.locator(".card.settled")).to_contain_text("by Owner")
+            find_card(tab, SELECT)
+
+
 @pytest.mark.proof  # in test_journey cards leave, and a question comes and goes below
 def test_questions_page_shows_when_no_question_is_open(visit: Visit):
     inbox_page = visit.open("/questions")

@@ -17,13 +17,16 @@ from jpweb.stream.events import (
     ToolCallResponse,
     TurnStart,
 )
+from tests import hostile
 from tests.browser.pages import Home, Visit, serve_home
+from tests.browser.payloads import PAYLOADS_TITLE, make_payloads
 from tests.builders import AT
 from tests.load import synthetic
 from tests.machine.browsing import Pages
 from tests.machine.ports import free_port
 from tests.machine.serving import Server
 from tests.machine.sizes import choose_size
+from tests.store import making
 
 #: Elements of the long conversation: several times what a page keeps, and under proof more than
 #: the ten thousand that are scrolled through.
@@ -34,6 +37,8 @@ MIDDLE, FAR_TURN = choose_size(1_500, 5_000), choose_size(170, 500)
 MANY_CALLS, CALL_COUNT = "Many calls", 150
 #: The title of a conversation whose one result is cut on its page, and the last word of that.
 LONG_RESULT, LAST_WORD = "A long result", "zanzibar"
+#: The title of a conversation that holds every hostile document.
+HOSTILE_TITLE = "Twenty hostile documents"
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +48,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     root = synthetic.write_workspace(folder / "shelf", LENGTH)
     _long_result(root)
     _many_calls(root)
+    making.write_folder(
+        root, "17670000003-hostile", hostile.make_conversation(), title=HOSTILE_TITLE
+    )
+    making.write_folder(root, "17670000004-payloads", make_payloads(), title=PAYLOADS_TITLE)
     server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE_SECONDS": "0"})
     with serve_home(server) as home:
         yield home

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests import hostile
 from tests.browser.pages import Visit, path_of, wait_until_connected
-from tests.machine.fixtures import Live
-from tests.machine.serving import Server
-from tests.store import making
+from tests.browser.reading.conftest import HOSTILE_TITLE
 
 pytestmark = pytest.mark.browser
 
 SOON = 60_000
-TITLE = "Twenty hostile documents"
-
 FOLDS = "#transcript details:not([open])"
 #: Loads what is earlier and later, unfolds what is folded, brings into view what is fetched then.
 UNFOLD = """(folds) => {
@@ -46,31 +38,11 @@ def unfold(page: Page) -> None:
     expect(page.locator(FOLDS)).to_have_count(0)
 
 
-@pytest.fixture
-def conversation(
-    tmp_path: Path, live: Live, visiting: Callable[[Server], Visit]
-) -> Callable[[Page | None], tuple[Visit, Page]]:
-    """Return a way to open the conversation that holds every hostile document."""
-    making.write_folder(
-        tmp_path / "home", "17000000000-hostile", hostile.make_conversation(), title=TITLE
-    )
-    visit = visiting(live(workspace=tmp_path / "home"))
-
-    def open_conversation(page: Page | None = None) -> tuple[Visit, Page]:
-        page = page or visit.open("/conversations")
-        page.add_init_script(f"({MISLED})()")
-        page.goto(f"{visit.server.url}/conversations")
-        page.get_by_role("link", name=TITLE).click()
-        expect(page.get_by_role("heading", name=TITLE)).to_be_visible()
-        return visit, page
-
-    return open_conversation
-
-
-def test_hostile_documents_run_nothing_when_expanded(
-    conversation: Callable[[], tuple[Visit, Page]],
-):
-    visit, page = conversation()
+def test_hostile_documents_run_nothing_when_expanded(shelf: Visit):
+    page = shelf.sign_in()
+    page.add_init_script(f"({MISLED})()")
+    page.goto(shelf.server.url + shelf.find(HOSTILE_TITLE))
+    expect(page.get_by_role("heading", name=HOSTILE_TITLE)).to_be_visible()
     dialogs: list[str] = []
     urls: list[str] = []
     page.on("dialog", lambda dialog: dialogs.append(dialog.message))
@@ -81,7 +53,7 @@ def test_hostile_documents_run_nothing_when_expanded(
     # What is unfolded stands in the address, so that alone may change.
     assert page.evaluate("window.unbroken") is True
     assert path_of(page) == address
-    own_prefixes = ("data:", visit.server.url, visit.server.url.replace("http", "ws"))
+    own_prefixes = ("data:", shelf.server.url, shelf.server.url.replace("http", "ws"))
     assert [url for url in urls if not url.startswith(own_prefixes)] == []
     assert len([url for url in urls if "/events/" in url]) > 10
     assert dialogs == []

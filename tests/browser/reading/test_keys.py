@@ -101,6 +101,7 @@ def test_url_leads_to_the_current_event(visit: Visit):
     expect(second_page.locator(f"#{anchor}")).to_be_in_viewport()
 
 
+@pytest.mark.proof  # the test of toasts below presses it too
 def test_key_without_a_further_event_stays_and_shows_a_message(visit: Visit):
     page = tour(visit)
     page.keyboard.press("j")
@@ -136,7 +137,7 @@ def test_toast_of_a_key_is_shown_and_announced_once(visit: Visit):
 @pytest.mark.parametrize(
     ("key", "cannot", "words"),
     [
-        ("k", "before=", "Couldn't load. Try again."),
+        pytest.param("k", "before=", "Couldn't load. Try again.", marks=pytest.mark.proof),
         pytest.param("G", "at=end", "Couldn't load. Try again.", marks=pytest.mark.proof),
         ("K", "/step", "Couldn't load. Try again."),
     ],
@@ -166,6 +167,7 @@ def test_key_j_continues_from_the_scroll_position(visit: Visit):
 def test_the_next_event_comes_where_it_is_not_loaded(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     item_ids = page.locator(ITEMS).evaluate_all("all => all.map(each => each.id)")
+    page.locator(ITEMS).nth(-4).evaluate("each => each.scrollIntoView({behavior: 'instant'})")
     page.keyboard.press("j")
     press_until(page, "j", lambda: get_current_anchor(page) not in item_ids)
     at(page, get_current_anchor(page))
@@ -387,14 +389,3 @@ def test_outline_lists_turns_around_the_scroll_position(shelf: Visit):
         lambda: int(current_entry.get_attribute("data-turn") or "") > int(listed), "it follows"
     )
     expect(current_entry).to_be_in_viewport()
-
-
-def test_outline_is_collapsed_on_a_phone_until_opened(visit: Visit):
-    path = path_of(tour(visit))
-    page = visit.open(path, size=(390, 844))
-    fold = page.locator(".outline-body")
-    expect(fold).not_to_have_attribute("open", "")
-    page.get_by_role("button", name="Outline").click()
-    page.locator("#outline li[data-turn='1'] .outline-turn").click()
-    expect(fold).not_to_have_attribute("open", "")
-    expect(page.locator("#turn-1")).to_be_in_viewport()

@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.looks import CUT_NAMES, CUT_OFF, TOO_WIDE
 from tests.browser.pages import Visit
 from tests.machine.browsing import PHONE, WIDE
+from tests.machine.sizes import mark_proof
 
 pytestmark = pytest.mark.browser
 
@@ -127,7 +128,9 @@ def test_the_current_tab_of_a_phone_is_in_view(visit: Visit, place: str):
     assert page.evaluate("scrollY") == 0
 
 
-@pytest.mark.parametrize("path", ["/audit/ledger", "/audit/decisions?demo=1", "/audit?demo=1"])
+@pytest.mark.parametrize(
+    "path", ["/audit/ledger", "/audit?demo=1", *mark_proof("/audit/decisions?demo=1")]
+)
 def test_long_texts_of_a_table_wrap_on_a_phone(visit: Visit, path: str):
     page = visit.open(path, size=PHONE)
     cells = page.locator(".labelled td.nowrap, .labelled td:nth-child(2)")
@@ -137,7 +140,13 @@ def test_long_texts_of_a_table_wrap_on_a_phone(visit: Visit, path: str):
         assert not page.evaluate(TOO_WIDE)
 
 
-@pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "desk"])
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(PHONE, id="phone"),
+        pytest.param(WIDE, id="desk", marks=pytest.mark.proof),
+    ],
+)
 def test_decisions_timeline_shows_each_name_whole(visit: Visit, size: tuple[int, int]):
     page = visit.open("/audit/decisions?view=timeline&demo=1", size=size)
     names = page.locator(".lane-name")
@@ -163,7 +172,13 @@ def test_escape_a_press_elsewhere_and_another_menu_close_a_menu(visit: Visit):
     expect(other_menu).to_have_attribute("open", "")
 
 
-@pytest.mark.parametrize("size", [(683, 330), (390, 300)], ids=["zoomed window", "low phone"])
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param((683, 330), id="zoomed window", marks=pytest.mark.proof),
+        pytest.param((390, 300), id="low phone"),
+    ],
+)
 def test_a_menu_that_is_higher_than_the_window_scrolls(visit: Visit, size: tuple[int, int]):
     page = visit.open(visit.find(TOUR), size=size)
     page.locator(".site-header .menu summary").click()
@@ -175,7 +190,7 @@ def test_a_menu_that_is_higher_than_the_window_scrolls(visit: Visit, size: tuple
     menu.get_by_role("link").first.click(trial=True)
 
 
-def test_the_outline_opens_from_the_toolbar_of_a_phone(visit: Visit):
+def test_outline_of_a_phone_opens_from_the_toolbar_until_a_turn_is_chosen(visit: Visit):
     page = visit.open(visit.find(TOUR), size=PHONE)
     outline = page.locator("#outline")
     expect(outline).to_be_hidden()
@@ -185,6 +200,10 @@ def test_the_outline_opens_from_the_toolbar_of_a_phone(visit: Visit):
     expect(button).to_have_attribute("aria-expanded", "true")
     button.click()
     expect(outline).to_be_hidden()
+    button.click()
+    outline.locator("li[data-turn='1'] .outline-turn").click()
+    expect(page.locator(".outline-body")).not_to_have_attribute("open", "")
+    expect(page.locator("#turn-1")).to_be_in_viewport()
 
 
 def test_a_phone_expands_all_from_the_menu(visit: Visit):
@@ -216,7 +235,7 @@ def test_a_phone_has_its_navigation_at_the_lower_edge(visit: Visit):
     page.wait_for_url("**/search")
 
 
-@pytest.mark.parametrize("size", MAX_TOP)
+@pytest.mark.parametrize("size", [PHONE, pytest.param(WIDE, marks=pytest.mark.proof)])
 def test_the_header_names_the_model_and_leads_to_its_change(visit: Visit, size: tuple[int, int]):
     page = visit.open(visit.find("Release 1.4 of the orchard planner"), size=size)
     model = page.locator(".page-header #model")

@@ -6,67 +6,25 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from jpweb.stream import base64_fields
-from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from tests.browser.looks import TOO_WIDE, check_accessibility
-from tests.browser.pages import Home, Visit, serve_home, wait_until_connected
-from tests.builders import make_call, make_element, make_result, stream
+from tests.browser.pages import Home, Visit, wait_until_connected
+from tests.browser.payloads import DIFF, PAYLOADS_TITLE
 from tests.machine.browsing import Pages
-from tests.machine.serving import Server
-from tests.store import making
 
 pytestmark = pytest.mark.browser
 
-TITLE = "What tools gave back"
-DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-old = 1\n+new = 2\n same\n"
-INKS = "".join(f"\x1b[{n}m{n} \x1b[{n + 10}m on \x1b[0m" for n in (*range(30, 38), *range(90, 98)))
-TERMINAL = (
-    f"{INKS}\n\x1b[1mbold\x1b[0m \x1b[2mdim\x1b[0m \x1b[3mslanted\x1b[0m \x1b[7mturned\x1b[0m\n"
-)
-CODE = (
-    '@cache\ndef f(a: int) -> str:  # why\n    return "x" + str(1.5)\n\n\nclass A:\n    b = None\n'
-)
-HTML = "<a href='x'>&amp;</a><!-- c -->\n"
-SPOKEN = f"Look:\n\n```python\n{CODE}```\n\n```html\n{HTML}```\n\n```diff\n{DIFF}```\n"
 #: What is seen may be replaced by itself in colours at any moment.
 SCROLL = "each => each.scrollIntoView()"
-LINES = "".join(f"line {n}\n" for n in range(3000))
-
-
-@pytest.fixture(scope="module")
-def payload_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """Serve a conversation with one payload of each look."""
-    metadata = {"rendered_arguments": base64_fields.encode_text(TERMINAL)}
-    kinds: list[Any] = [
-        TurnStart(),
-        ChatRequest("Show me *everything*."),
-        ChatResponse("message", SPOKEN),
-        make_call("a", "write", path="src/x.py", content=CODE, count=3, deep={"a": [1, None, "x"]}),
-        make_result("a", DIFF),
-        make_element(make_call("b", "run", command="make"), metadata=metadata),
-        make_result("b", TERMINAL),
-        make_call("c", "fetch", url="https://a.example"),
-        make_result("c", json.dumps({"k": ["s", 1, True]})),
-        make_call("d", "read", path="x.txt"),
-        make_result("d", LINES),
-        ChatResponse("message", LINES),
-    ]
-    folder = tmp_path_factory.mktemp("payloads")
-    making.write_folder(folder / "home", "17000000000-x", stream(*kinds), title=TITLE)
-    with serve_home(Server(folder / "data", workspace=folder / "home")) as home:
-        yield home
 
 
 @pytest.fixture
-def page(payload_home: Home, open_page: Pages) -> Page:
-    """Open the conversation."""
-    visit = Visit(payload_home, open_page)
-    page = visit.open(visit.find(TITLE))
+def page(shelf: Visit) -> Page:
+    """Open the conversation with one payload of each look."""
+    page = shelf.open(shelf.find(PAYLOADS_TITLE))
     wait_until_connected(page)
     return page
 
@@ -182,24 +140,24 @@ def watch_download(page: Page, home: Home, link: Locator, place: Locator) -> Non
     expect(page.locator("#download")).to_have_count(1)
 
 
-def test_download_shows_its_progress_beside_its_link(page: Page, payload_home: Home):
+def test_download_shows_its_progress_beside_its_link(page: Page, library: Home):
     call(page, "read")
     content = page.locator("[data-tool=read] [data-payload=content]")
-    watch_download(page, payload_home, content.get_by_role("link", name="Download all"), content)
+    watch_download(page, library, content.get_by_role("link", name="Download all"), content)
     page.locator(".toolbar summary", has_text="Export").click()
     menu = page.locator(".toolbar .menu-body").filter(has=page.locator(".download-link"))
-    watch_download(page, payload_home, menu.get_by_role("link").first, menu)
+    watch_download(page, library, menu.get_by_role("link").first, menu)
 
 
-def test_download_of_personal_data_shows_its_progress(page: Page, payload_home: Home):
-    page.goto(f"{payload_home.server.url}/account")
+@pytest.mark.proof  # a download of a result, and of an export, in make test
+def test_download_of_personal_data_shows_its_progress(page: Page, library: Home):
+    page.goto(f"{library.server.url}/account")
     link = page.get_by_role("link", name="Download your data")
-    watch_download(page, payload_home, link, page.locator("main"))
+    watch_download(page, library, link, page.locator("main"))
 
 
-def test_payload_without_scripts_is_linked_as_a_page(payload_home: Home, open_page: Pages):
-    page = Visit(payload_home, open_page).open("/conversations", javascript=False)
-    page.get_by_role("link", name=TITLE).click()
+def test_payload_without_scripts_is_linked_as_a_page(shelf: Visit):
+    page = shelf.open(shelf.find(PAYLOADS_TITLE), javascript=False)
     expect(page.get_by_role("button", name="Copy", exact=True)).to_have_count(0)
     page.locator("article.assistant").get_by_role("link", name="Show all").last.click()
     expect(page.locator("[data-payload=content]")).to_contain_text("line 2999")

@@ -40,17 +40,12 @@ def is_at_place(page: Page, place: tuple[str, float]) -> bool:
     return anchor == place[0] and abs(top - place[1]) <= STILL
 
 
-def test_reload_restores_the_reading_position(shelf: Visit):
+def test_reload_and_browser_back_restore_the_reading_position(shelf: Visit):
     page = shelf.open(long_one(shelf))
     place = down(page)
     assert get_address_params(page)["at"] == place[0]
     page.reload()
     wait_until(lambda: is_at_place(page, place), "the same stands at the same height")
-
-
-def test_browser_back_restores_the_reading_position(shelf: Visit):
-    page = shelf.open(long_one(shelf))
-    place = down(page)
     # As with a mouse: what brings the link into view first would scroll to the top of its bar.
     page.get_by_role("link", name="Audit").evaluate("link => link.click()")
     expect(page).to_have_url(re.compile(r"/audit$"))
@@ -88,6 +83,7 @@ def test_waiting_question_is_linked_above_and_in_the_outline(
     expect(inside).to_contain_text("Yes", timeout=15_000)
 
 
+@pytest.mark.proof  # test_keys has it with toasts that follow
 def test_link_copied_by_key_shows_a_toast(shelf: Visit):
     page = shelf.open(long_one(shelf))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

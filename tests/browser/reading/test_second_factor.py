@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from jpweb.store.people import totp
-from tests.browser.looks import check_accessibility
+from tests.browser.looks import check_accessibility, check_under_proof
 from tests.browser.pages import Visit
 from tests.machine.visiting import Visitor
 
@@ -59,7 +59,7 @@ def add_passkey(page: Page) -> None:
     page.get_by_label("Name, such as the device").fill("Ada's phone")
     page.get_by_role("button", name="Add a passkey").click()
     expect(page.get_by_text("You can now sign in with the passkey “Ada's phone”.")).to_be_visible()
-    check_accessibility(page)
+    check_under_proof(page)
     page.get_by_label("Name, such as the device").fill("Ada's phone again")
     page.get_by_role("button", name="Add a passkey").click()
     alert = page.get_by_role("alert")

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.looks import check_accessibility
+from tests.browser.looks import check_under_proof
 from tests.browser.pages import (
     BOOLEAN,
     Visit,
@@ -25,21 +25,6 @@ def list_drafts(page: Page) -> list[str]:
     return [key for key in keys if key.startswith("draft:")]
 
 
-def test_signing_out_ends_the_session_on_every_page(visit: Visit):
-    ada = visit.home.invite("Ada who signs out", "responder")
-    page = visit.open("/questions", who=ada)
-    second_page = visit.pages(f"{visit.server.url}/", sibling=page)
-    wait_until_connected(second_page)
-    page.locator(".menu summary").click()
-    page.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_role("status").filter(has_text="Signed out.")).to_be_visible()
-    expect(second_page.locator("#connection")).to_have_text(
-        "You are signed out. Reload to sign in."
-    )
-    page.goto(f"{visit.server.url}/questions")
-    assert path_of(page) == "/sign-in"
-
-
 def make_link(visitor: Visitor) -> str:
     page_html = visitor.post("/account/link", "/account").text
     match = re.search("data-link>([^<]+)<", page_html)
@@ -55,7 +40,7 @@ def test_sign_in_link_of_another_account_requires_confirmation(visit: Visit):
     page.goto(link)
     expect(page.get_by_text("You are signed in as Ada who stays.")).to_be_visible()
     expect(page.get_by_label("Link, or the part after its #")).to_be_hidden()
-    check_accessibility(page)
+    check_under_proof(page)
     page.get_by_role("link", name="Stay signed in").click()
     page.wait_for_url(f"{visit.server.url}/")
     expect(page.locator(".menu summary")).to_contain_text("Ada who stays")
@@ -73,17 +58,24 @@ def test_sign_in_without_scripts_takes_the_pasted_link(visit: Visit):
     expect(page.locator(".menu summary")).to_contain_text("Owner")
 
 
-def test_signing_out_removes_the_drafts_of_every_tab(visit: Visit):
-    page = visit.open("/conversations/new", who=visit.home.invite("Drafting", "responder"))
+def test_signing_out_ends_the_session_and_removes_drafts_of_every_tab(visit: Visit):
+    ada = visit.home.invite("Ada who signs out", "responder")
+    page = visit.open("/conversations/new", who=ada)
     second_page = visit.pages(f"{visit.server.url}/conversations/new", sibling=page)
+    wait_until_connected(second_page)
     for tab in (page, second_page):
         tab.get_by_label("First message").fill("not sent")
         assert list_drafts(tab)
     page.locator(".menu summary").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("status").filter(has_text="Signed out.")).to_be_visible()
+    expect(second_page.locator("#connection")).to_have_text(
+        "You are signed out. Reload to sign in."
+    )
     for tab in (page, second_page):
         wait_until(lambda: not list_drafts(tab), "drafts are gone")  # noqa: B023  called at once
+    page.goto(f"{visit.server.url}/questions")
+    assert path_of(page) == "/sign-in"
 
 
 def test_link_to_an_event_opens_it_after_the_sign_in_that_it_wants(visit: Visit):

@@ -163,6 +163,7 @@ def test_events_appended_by_jp_appear_on_the_open_page(garden: Garden, release: 
         expect(find_inquiries(release).last).to_have_attribute("data-outcome", "answered")
 
 
+@pytest.mark.proof  # tests/web/transcript/test_following sends it
 def test_a_file_that_jp_rewrote_is_on_the_open_page_as_it_is_now(
     garden: Garden, release: Page, open_page: Pages
 ):
@@ -176,6 +177,7 @@ def test_a_file_that_jp_rewrote_is_on_the_open_page_as_it_is_now(
         expect(release.locator("[data-count=events]")).to_have_text("3")
 
 
+@pytest.mark.proof  # tests/web/transcript/test_consumers has the mark of a page
 def test_a_conversation_that_jp_removed_stays_and_is_marked(
     garden: Garden, release: Page, title: str
 ):

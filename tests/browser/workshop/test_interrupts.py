@@ -9,7 +9,7 @@ import threading
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.looks import check_accessibility
+from tests.browser.looks import check_under_proof
 from tests.browser.pages import (
     find_composer,
     find_run_status,
@@ -68,7 +68,7 @@ def read_model_messages(workshop: Stay) -> str:
 
 def test_stopping_while_tools_run_ends_their_cards_and_the_turn(workshop: Stay):
     page = begin_running_tool(workshop)
-    check_accessibility(page, "#inbox")
+    check_under_proof(page)
     press(page, "Stop")
     expect(find_run_status(page, "The last turn was stopped.")).to_be_visible()
     expect(find_composer(page)).to_be_visible()

@@ -77,6 +77,7 @@ def test_a_call_waits_for_permission_and_its_error_for_delivery(workshop: Stay):
     expect(find_call(page, "wild")).to_have_class(re.compile("failed"))
 
 
+@pytest.mark.proof  # tests/web/websocket/test_approval_rows has it
 def test_call_row_shows_readers_the_pending_approval(workshop: Stay):
     page = workshop.ask("Let them watch", wild(), make_done_reply())
     find_prompt(page, "run")
@@ -120,6 +121,7 @@ def test_a_call_is_skipped_and_the_model_reads_why(workshop: Stay):
     expect(find_call(page, "wild")).to_contain_text("The night shift is asleep")
 
 
+@pytest.mark.proof  # tests/agent/tool_calls/test_prompting has it; test_prompts edits on the page
 def test_edited_arguments_run_and_edited_result_reaches_the_model(workshop: Stay):
     page = workshop.ask("Edit", echo("as the model wrote it"), wild(2), make_done_reply())
     card = find_prompt(page, "run")

@@ -165,7 +165,7 @@ def test_a_reader_sees_the_tools_and_can_change_nothing(workshop: Stay):
     expect(row(page, "greet")).to_have_attribute("data-offered", "yes")
     expect(page.locator("main form")).to_have_count(0)
     expect(page.locator("main")).not_to_contain_text("Overrides (TOML)")
-    check_accessibility(page)
+    check_under_proof(page)
     for act in ("trust", "withdraw", "switch", "overrides"):
         reply = reader.post(f"{workshop.shop.page}/{act}", item="x", tool="greet", to="off")
         assert reply.status == 403

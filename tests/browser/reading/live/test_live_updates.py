@@ -114,6 +114,7 @@ def test_event_that_newly_matches_the_filter_appears_in_its_place(growing: Growi
     assert len(live) == 7
 
 
+@pytest.mark.proof  # test_follow has it with fewer events
 def test_page_scrolled_up_stays_when_many_events_arrive(growing: Growing):
     page = growing.visit.open(f"{growing.path}?at=end#composer")
     wait_until_connected(page)

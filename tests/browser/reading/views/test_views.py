@@ -12,7 +12,6 @@ from playwright.sync_api import expect
 from tests.browser.looks import check_accessibility, check_under_proof
 from tests.browser.pages import Home, Visit
 from tests.browser.reading.windows import find_long_one, long_one
-from tests.machine.sizes import choose_size
 
 pytestmark = pytest.mark.browser
 
@@ -31,6 +30,7 @@ FAR_QUERIES = {
 }
 
 
+UNFOLD_SOME = "folds => { for (const fold of folds.slice(0, 5)) fold.open = true }"
 _TABS = re.compile(r'aria-label="Conversation views">(.*?)</nav>', re.DOTALL)
 _TAB = re.compile(r'<a href="([^"]+)"[^>]*>([^<]+)</a>')
 
@@ -38,12 +38,18 @@ _TAB = re.compile(r'<a href="([^"]+)"[^>]*>([^<]+)</a>')
 @pytest.fixture(scope="module")
 def path_by_view(library: Home) -> dict[str, str]:
     """Return the paths of the long conversation's views by their names."""
-    tabs = _TABS.search(library.owner.get(find_long_one(library)).text)
+    return list_tabs(library, find_long_one(library))
+
+
+def list_tabs(home: Home, path: str) -> dict[str, str]:
+    """Return the paths of a conversation's views by their names."""
+    tabs = _TABS.search(home.owner.get(path).text)
     assert tabs
     return {name: path for path, name in _TAB.findall(tabs[1])}
 
 
-@pytest.mark.parametrize("javascript", [True, pytest.param(False, marks=pytest.mark.proof)])
+@pytest.mark.proof  # test_layout presses each tab
+@pytest.mark.parametrize("javascript", [True, False])
 def test_the_views_are_reached_from_each_other_by_keyboard(shelf: Visit, javascript: bool):
     page = shelf.open(long_one(shelf), javascript=javascript)
     tabs = page.get_by_role("navigation", name="Conversation views").get_by_role("link")
@@ -56,15 +62,24 @@ def test_the_views_are_reached_from_each_other_by_keyboard(shelf: Visit, javascr
 
 
 @pytest.mark.parametrize("name", VIEWS[1:])
-def test_conversation_view_is_accessible(shelf: Visit, path_by_view: dict[str, str], name: str):
+def test_conversation_view_is_accessible(visit: Visit, name: str):
+    path = visit.find("A tour of questions and answers")
+    page = visit.open(list_tabs(visit.home, path)[name])
+    page.locator("main details").evaluate_all(UNFOLD_SOME)
+    check_accessibility(page)
+
+
+@pytest.mark.proof  # a size
+@pytest.mark.parametrize("name", VIEWS[1:])
+def test_view_of_a_long_conversation_is_accessible(
+    shelf: Visit, path_by_view: dict[str, str], name: str
+):
     page = shelf.sign_in()
     url = shelf.server.url + path_by_view[name]
-    for query in (FAR_QUERIES[name], "")[: choose_size(1, 2)]:
+    for query in (FAR_QUERIES[name], ""):
         page.goto(url + query)
         check_under_proof(page)
-        page.locator("main details").evaluate_all(
-            "folds => { for (const fold of folds.slice(0, 5)) fold.open = true }"
-        )
+        page.locator("main details").evaluate_all(UNFOLD_SOME)
         check_accessibility(page)
     if shots_folder := os.environ.get("JPWEB_TEST_SHOTS"):
         page.screenshot(path=Path(shots_folder) / f"{name}.png", full_page=True)
