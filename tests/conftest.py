@@ -22,7 +22,6 @@ from tests.machine.suite.locks import check_no_lock_left
 from tests.machine.suite.patches import compile_under_patches
 from tests.machine.suite.shortcuts import (
     begin_one_session,
-    name_no_arguments_of_requests,
     remember_versions,
     reuse_static_files,
     skip_permissions,
@@ -94,7 +93,6 @@ def shortcuts(django_test_environment: None) -> Iterator[None]:
         reuse_static_files(patch)
         remember_versions(patch)
         begin_one_session(patch)
-        name_no_arguments_of_requests(patch)
         yield
 
 
