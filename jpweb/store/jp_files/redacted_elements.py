@@ -188,16 +188,16 @@ class _ChangedElements:
         That is the first place, that of an element at the same distance, and the end; None where
         the file has no later element of the journal.
         """
-        before = position - 1
-        while before >= 0 and self._journal[before] not in self._places:
-            before -= 1
-        first = self._places[self._journal[before]] + 1 if before >= 0 else 0
+        previous = position - 1
+        while previous >= 0 and self._journal[previous] not in self._places:
+            previous -= 1
+        first = self._places[self._journal[previous]] + 1 if previous >= 0 else 0
         later_places = (
             self._places[anchor]
             for anchor in islice(self._journal, position + 1, None)
             if anchor in self._places
         )
-        return first, first + position - before - 1, next(later_places, None)
+        return first, first + position - previous - 1, next(later_places, None)
 
     def _match(self, anchor: str, place: int) -> None:
         self._places[anchor] = place

@@ -57,6 +57,7 @@ QUERIES = Part(
         "migrations/0005_finding.py",
         "migrations/0011_renamed_tables_and_columns.py",
         "migrations/0023_workspaces_of_inquiries.py",
+        "migrations/0051_redundant_indexes.py",
         "sql/bulk.py",
         "sql/compiled_query.py",
         "sql/distinct_values.py",
