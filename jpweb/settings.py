@@ -230,7 +230,7 @@ if RUN_MODE == "workers":
 # them. Kept outside the database, they show that its tail was cut off.
 LEDGER_HEADS = read_path("JPWEB_LEDGER_HEADS", DATA_DIR / "ledger-heads.jsonl")
 LEDGER_HEAD_URL = read_text("JPWEB_LEDGER_HEAD_URL")
-# Days after which entries of reads, searches and sign-ins are cleared; 0: never.
+# Days after which entries of page views, searches and sign-ins are cleared; 0: never.
 LEDGER_READ_DAYS = read_number("JPWEB_LEDGER_READ_DAYS", 0, 0, MAX_DAYS)
 #: Whether new events are searched for secrets, which pages then mask.
 DETECT_SECRETS = read_switch("JPWEB_DETECT_SECRETS", default=True)

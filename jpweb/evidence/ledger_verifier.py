@@ -255,14 +255,13 @@ def read_file(path: Path) -> LedgerFile:
     """Read a ledger file. Raises UnreadableFile where its first line is no head."""
     try:
         with path.open("rb") as file:
-            ledger_file = LedgerFile(*_read_head_line(path, file.readline()))
-            for sequence, line in enumerate(file, 1):
-                link, problem = _read_entry_line(line, sequence)
-                ledger_file.links.extend(filter(None, [link]))
-                ledger_file.problems.extend(filter(None, [problem]))
+            statement, head_problem = _read_head_line(path, file.readline())
+            entries = [_read_entry_line(line, sequence) for sequence, line in enumerate(file, 1)]
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be read: {error.strerror}.") from error
-    return ledger_file
+    links = [link for link, _ in entries if link is not None]
+    problems = [head_problem, *(problem for _, problem in entries)]
+    return LedgerFile(statement, links, [problem for problem in problems if problem is not None])
 
 
 def verify_file(
@@ -310,15 +309,15 @@ def describe_kept_heads(path: Path) -> list[str]:
     ]
 
 
-def _read_head_line(path: Path, line: bytes) -> tuple[dict[str, Any], list[Link], list[Problem]]:
-    """Return the head, no entry yet, and the problem of the line. Raises UnreadableFile."""
+def _read_head_line(path: Path, line: bytes) -> tuple[dict[str, Any], Problem | None]:
+    """Return the head, and the problem of the line. Raises UnreadableFile."""
     statement = parse_object(line)
     if statement is None:
         raise UnreadableFile(f"{path}, line 1: this is not a JSON object.")
     if statement.get("format") != FORMAT or not has_head(statement):
         raise UnreadableFile(f"{path} does not begin with a head of the format {FORMAT}.")
     is_as_written = _is_as_written(line, statement, _HEAD_NAMES)
-    return statement, [], [] if is_as_written else [_make_line_problem(0)]
+    return statement, None if is_as_written else _make_line_problem(0)
 
 
 def _read_entry_line(line: bytes, expected_sequence: int) -> tuple[Link | None, Problem | None]:

@@ -162,22 +162,24 @@ class _ChangedElements:
         Among the last elements only those without a time: others may follow a deleted one.
         """
         positions = {anchor: position for position, anchor in enumerate(self._journal)}
-        remaining = [anchor for anchor in anchors if anchor not in self._places]
-        known_anchors = filter(positions.__contains__, remaining)
+        remaining_anchors = [anchor for anchor in anchors if anchor not in self._places]
+        known_anchors = filter(positions.__contains__, remaining_anchors)
         for anchor in sorted(known_anchors, key=positions.__getitem__):
             redacted_element = self._read_redacted(anchor)
-            first, expected, end = self._find_gap(positions[anchor])
-            if end is None and _get_identity(redacted_element):
+            first_place, expected_place, end_place = self._find_gap(positions[anchor])
+            if end_place is None and _get_identity(redacted_element):
                 continue
             free_places = [
                 place
-                for place in range(first, len(self._entries) if end is None else end)
+                for place in range(
+                    first_place, len(self._entries) if end_place is None else end_place
+                )
                 if place in new_elements and place not in self._anchors_by_place
             ]
-            for place in _order_places(free_places, expected):
-                is_read = isinstance(redacted_element.body, ConversationEvent)
+            for place in _order_places(free_places, expected_place):
+                is_event = isinstance(redacted_element.body, ConversationEvent)
                 if new_elements[place].tag == redacted_element.tag or (
-                    place == expected and not is_read
+                    place == expected_place and not is_event
                 ):
                     self._match(anchor, place)
                     break
@@ -188,16 +190,18 @@ class _ChangedElements:
         That is the first place, that of an element at the same distance, and the end; None where
         the file has no later element of the journal.
         """
-        previous = position - 1
-        while previous >= 0 and self._journal[previous] not in self._places:
-            previous -= 1
-        first = self._places[self._journal[previous]] + 1 if previous >= 0 else 0
+        previous_position = position - 1
+        while previous_position >= 0 and self._journal[previous_position] not in self._places:
+            previous_position -= 1
+        first_place = (
+            self._places[self._journal[previous_position]] + 1 if previous_position >= 0 else 0
+        )
         later_places = (
             self._places[anchor]
             for anchor in islice(self._journal, position + 1, None)
             if anchor in self._places
         )
-        return first, first + position - previous - 1, next(later_places, None)
+        return first_place, first_place + position - previous_position - 1, next(later_places, None)
 
     def _match(self, anchor: str, place: int) -> None:
         self._places[anchor] = place

@@ -80,17 +80,19 @@ def copy_conversation(
     redacted_texts = NO_TEXTS
     if not is_new:
         redacted_texts = redacted_elements.load_texts(workspace_row.pk, disk_conversation.jp_id)
-    redacted = redacted_elements.redact_stream(stream, redacted_texts)
-    is_short = _is_single_batch(redacted.stream.stream_rows.entries)
-    copy = _copy_at_once if is_short else _copy_in_batches
-    return copy(workspace_row, disk_conversation, parsed_conversation, redacted, is_new=is_new)
+    redacted_stream = redacted_elements.redact_stream(stream, redacted_texts)
+    is_short = _is_single_batch(redacted_stream.stream.stream_rows.entries)
+    copy_rows = _copy_at_once if is_short else _copy_in_batches
+    return copy_rows(
+        workspace_row, disk_conversation, parsed_conversation, redacted_stream, is_new=is_new
+    )
 
 
 def _copy_in_batches(
     workspace_row: Workspace,
     disk_conversation: DiskConversation,
     parsed_conversation: ParsedConversation,
-    redacted: RedactedStream,
+    redacted_stream: RedactedStream,
     *,
     is_new: bool,
 ) -> CopyResult:
@@ -99,8 +101,8 @@ def _copy_in_batches(
         conversation = _make_row(
             workspace_row, disk_conversation, parsed_conversation, is_new=is_new
         )
-        redacted = _hide_content(conversation, redacted, is_new=is_new)
-        stream = redacted.stream
+        redacted_stream = _hide_content(conversation, redacted_stream, is_new=is_new)
+        stream = redacted_stream.stream
         conversation.fingerprint = ""
         conversation.framing = stream.framing
         equal_entries, turns = _keep_equal_rows(conversation, stream.stream_rows, is_new=is_new)
@@ -123,7 +125,7 @@ def _copy_in_batches(
         conversation.fingerprint = _choose_fingerprint(disk_conversation, parsed_conversation)
         conversation.save(update_fields=["fingerprint"])
     event_count = len(stream.stream_rows.entries) - equal_entries
-    return CopyResult(conversation.pk, event_count, states, redacted.problem)
+    return CopyResult(conversation.pk, event_count, states, redacted_stream.problem)
 
 
 def _has_transient_problem(
@@ -163,14 +165,14 @@ def _copy_at_once(
     workspace_row: Workspace,
     disk_conversation: DiskConversation,
     parsed_conversation: ParsedConversation,
-    redacted: RedactedStream,
+    redacted_stream: RedactedStream,
     *,
     is_new: bool,
 ) -> CopyResult:
     """Write a conversation in one transaction; ``is_new`` where it has no row yet."""
     conversation = _make_row(workspace_row, disk_conversation, parsed_conversation, is_new=is_new)
-    redacted = _hide_content(conversation, redacted, is_new=is_new)
-    stream = redacted.stream
+    redacted_stream = _hide_content(conversation, redacted_stream, is_new=is_new)
+    stream = redacted_stream.stream
     conversation.framing = stream.framing
     conversation.last_activity = stream.last_time or _get_last_activity(
         disk_conversation, parsed_conversation
@@ -182,29 +184,29 @@ def _copy_at_once(
     states = inquiries.replace_rows(conversation, stream.inquiries, is_new=is_new)
     if conversation.revision != revision:
         conversation.save(update_fields=["revision"])
-    return CopyResult(conversation.pk, event_count, states, redacted.problem)
+    return CopyResult(conversation.pk, event_count, states, redacted_stream.problem)
 
 
 def _hide_content(
-    conversation: Conversation, redacted: RedactedStream, *, is_new: bool
+    conversation: Conversation, redacted_stream: RedactedStream, *, is_new: bool
 ) -> RedactedStream:
     """Return the stream redacted, its derived rows masked; a new one has nothing to hide.
 
     The title is masked, and the problem set, but not saved. The row is locked. The texts of
-    ``redacted`` were read before that: to derive the rows of a long stream again takes seconds.
+    ``redacted_stream`` were read before that: to derive long rows again takes seconds.
     """
     if is_new:
-        return redacted
+        return redacted_stream
     latest_texts = redacted_elements.load_texts(conversation.workspace_id, conversation.jp_id)
-    if latest_texts != redacted.redacted_texts:
-        redacted = redacted_elements.redact_stream(redacted.file_stream, latest_texts)
-    conversation.problem = conversation.problem or redacted.problem[:500]
-    stream = redacted.stream
+    if latest_texts != redacted_stream.redacted_texts:
+        redacted_stream = redacted_elements.redact_stream(redacted_stream.file_stream, latest_texts)
+    conversation.problem = conversation.problem or redacted_stream.problem[:500]
+    stream = redacted_stream.stream
     stream_rows, inquiry_rows = derived_masks.mask_rows(
         conversation, stream.stream_rows, stream.inquiries
     )
     stream = msgspec.structs.replace(stream, stream_rows=stream_rows, inquiries=inquiry_rows)
-    return redacted._replace(stream=stream)
+    return redacted_stream._replace(stream=stream)
 
 
 def _keep_equal_rows(

@@ -20,7 +20,7 @@ class Command(BaseCommand):
 
     requires_system_checks = (text_settings.CHECK_TAG,)
     help = (
-        "Clear entries of reads, searches, sign-ins and sign-outs that are older than DAYS. "
+        "Clear entries of page views, searches, sign-ins and sign-outs that are older than DAYS. "
         "Their hashes stay, so the ledger still verifies; the purge itself is an entry."
     )
 
