@@ -165,6 +165,7 @@ class Act(TextChoices):
     SETTING_CHANGED = "setting_changed"
     MEMBER_INVITED = "member_invited"
     INVITATION_WITHDRAWN = "invitation_withdrawn"
+    INVITATION_DECLINED = "invitation_declined"
     MEMBER_ADDED = "member_added"
     ROLE_CHANGED = "role_changed"
     MEMBER_REMOVED = "member_removed"

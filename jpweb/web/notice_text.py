@@ -64,6 +64,7 @@ LINK_WITHOUT_EFFECT = (
     "your workspaces. Add a passkey, or ask the operator to run jpweb sign_in_link."
 )
 CREDENTIALS_REMOVED = "Removed from your account: {names}. You can no longer sign in that way."
+INVITATION_DECLINED = "Declined the invitation to {workspace}."
 JOINED = "You joined {workspace} as {role}."
 
 # Single sign-on

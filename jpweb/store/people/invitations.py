@@ -140,6 +140,15 @@ def withdraw_invitation(
 
 
 @transaction.atomic
+def decline_invitation(row: Invitation, person: Person) -> None:
+    """Remove an invitation that a person does not want. Raises InvalidLink where it was used."""
+    if not Invitation.objects.filter(pk=row.pk).delete()[0]:
+        raise InvalidLink(_INVALID_TEXT)
+    actor, place = Actor.from_person(person), Place(row.workspace_id)
+    record_act(Act.INVITATION_DECLINED, actor, place, name=row.name)
+
+
+@transaction.atomic
 def withdraw_all(inviter_id: int, actor: Actor) -> None:
     """Withdraw the invitations of a person that have not expired, each with an entry."""
     rows = Invitation.objects.filter(inviter_id=inviter_id, expires_at__gt=Now()).order_by("pk")

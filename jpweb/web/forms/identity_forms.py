@@ -30,6 +30,11 @@ class InvitationCodeForm(CodeForm):
         """Whether the form joins; else it asks to see the invitation."""
         return bool(self.data.get("do") == "join")
 
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the form declines the invitation."""
+        return bool(self.data.get("do") == "decline")
+
     def list_kept_keys(self) -> list[str]:
         """Return the keys of the credentials that the person keeps."""
         self.full_clean()

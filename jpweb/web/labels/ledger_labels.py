@@ -29,6 +29,7 @@ ACT_LABELS: Mapping[str, str] = {
     Act.SETTING_CHANGED: "Workspace setting changed",
     Act.MEMBER_INVITED: "Member invited",
     Act.INVITATION_WITHDRAWN: "Invitation withdrawn",
+    Act.INVITATION_DECLINED: "Invitation declined",
     Act.MEMBER_ADDED: "Member added",
     Act.ROLE_CHANGED: "Role changed",
     Act.MEMBER_REMOVED: "Member removed",

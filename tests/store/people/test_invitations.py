@@ -114,6 +114,22 @@ def test_withdraw_of_an_invitation_accepted_meanwhile_is_no_entry(
     assert not LedgerEntry.objects.filter(act=Act.INVITATION_WITHDRAWN).exists()
 
 
+def test_declined_invitation_is_gone_and_an_entry_of_its_person(
+    workspace: Workspace, owner: Person
+):
+    row = invitations.find_invitation(
+        invitations.create_invitation(workspace, "eve", Role.READER, owner)
+    )
+    eve = making.person("eve")
+    invitations.decline_invitation(row, eve)
+    entry = LedgerEntry.objects.get(act=Act.INVITATION_DECLINED)
+    assert (entry.person_id, entry.workspace_id) == (eve.pk, workspace.pk)
+    assert not Invitation.objects.exists()
+    with pytest.raises(InvalidLink):
+        invitations.decline_invitation(row, eve)
+    assert LedgerEntry.objects.filter(act=Act.INVITATION_DECLINED).count() == 1
+
+
 def test_withdraw_of_another_workspace_does_nothing(workspace: Workspace, owner: Person):
     invitations.create_invitation(workspace, "eve", Role.READER, owner)
     assert (

@@ -23,7 +23,7 @@ from jpweb.web.http import take_form
 from jpweb.web.security import browser_sessions, rate_limits, security_log
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Invitation
+    from jpweb.store.models import Invitation, Person
 
 
 @access.public
@@ -34,7 +34,7 @@ async def join_workspace(request: HttpRequest) -> HttpResponse:
     """Show the form for an invitation's code, then the invitation; join once that is submitted.
 
     A signed-in person joins with their account, others with a new one. An invitation of an address
-    that the person has proven takes no code.
+    that the person has proven takes no code. A signed-in person may decline.
     """
     if request.method != "POST":
         return await run_in_db_thread(render, request, "auth/join.html")
@@ -51,6 +51,8 @@ def _preview_or_join(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
         invitation = _find_invitation(request, code)
         if form.is_acceptance:
             return _try_to_accept(request, invitation, code)
+        if form.is_refusal and request.user.is_authenticated:
+            return _decline_invitation(request, request.user, invitation), []
         return _render_offer(request, invitation, code), []
     except InvalidLink as error:
         page = render(request, "auth/join.html", {"problem": error}, status=403)
@@ -123,6 +125,16 @@ def _accept_invitation(
     )
     messages.success(request, joined_text)
     return redirect("home"), ended_sessions
+
+
+def _decline_invitation(
+    request: HttpRequest, person: Person, invitation: Invitation
+) -> HttpResponse:
+    invitations.decline_invitation(invitation, person)
+    security_log.log_event("invitation declined", request, workspace=invitation.workspace_id)
+    declined_text = notice_text.INVITATION_DECLINED.format(workspace=invitation.workspace.name)
+    messages.success(request, declined_text)
+    return redirect("home")
 
 
 def _tell_of_removal(request: HttpRequest, removal: Removal) -> None:

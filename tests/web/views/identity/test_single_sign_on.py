@@ -14,7 +14,7 @@ from django.test import Client
 
 from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
-from jpweb.store.models import Identity, LedgerEntry, Membership, Person, SignIn
+from jpweb.store.models import Identity, Invitation, LedgerEntry, Membership, Person, SignIn
 from jpweb.store.people import invitations
 from jpweb.store.people.sessions import hash_key
 from tests.machine.ports import free_port
@@ -139,6 +139,25 @@ def test_second_invitation_by_address_is_joined_from_home_and_account(
     }
     assert other_sign_in.get("/").status_code == 302
     assert not parse_page(client.get("/")).find_all(id="invitations")
+
+
+def test_second_invitation_by_address_is_declined_on_its_page(world: World, provider: Provider):
+    client = join_twice(world, provider)
+    key = parse_page(client.get("/")).find_one(name="invitation")["value"]
+    page = client.post("/join", {"invitation": key, "do": "decline"}, follow=True)
+    assert "Declined the invitation to Elsewhere." in parse_page(page).text
+    assert not parse_page(page).find_all(id="invitations")
+    assert not Invitation.objects.exists()
+    assert accounts.get_roles(Identity.objects.get().person_id) == {world.workspace.pk: Role.READER}
+
+
+def test_only_a_signed_in_person_can_decline_an_invitation(world: World):
+    token = invitations.create_invitation(
+        world.workspace, "Eve", Role.READER, world.people["owner"]
+    )
+    page = Client().post("/join", {"code": token, "do": "decline"})
+    assert "Decline" not in parse_page(page).text
+    assert Invitation.objects.exists()
 
 
 @pytest.mark.parametrize("case", ["by link", "other address", "unverified", "not own", "withdrawn"])
