@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -21,12 +23,14 @@ from tests.agent.providers.conversing import (
 from tests.machine.vendors import Call, Failure, Reply, Say, Think, run_vendor
 
 
-async def open_model(standin: Any) -> Any:
+@asynccontextmanager
+async def open_model(standin: Any) -> AsyncIterator[Any]:
     import httpx2  # noqa: PLC0415  the library of providers is slow to load
 
     from jpweb.agent.providers.ollama import OllamaChatModel  # noqa: PLC0415  the same
 
-    return OllamaChatModel(MODELS["ollama"], standin.base_url, httpx2.AsyncClient())
+    async with httpx2.AsyncClient() as http:
+        yield OllamaChatModel(MODELS["ollama"], standin.base_url, http)
 
 
 async def test_ollama_request_without_streaming_returns_all_parts():
@@ -35,7 +39,8 @@ async def test_ollama_request_without_streaming_returns_all_parts():
 
     with run_vendor("ollama", [Reply(Think("Hm"), Say("Yes."), Call("fs_read"))]) as standin:
         messages = [ModelRequest.user_text_prompt("Hello")]
-        reply = await model_request(await open_model(standin), messages)
+        async with open_model(standin) as model:
+            reply = await model_request(model, messages)
     assert [part.part_kind for part in reply.parts] == ["thinking", "text", "tool-call"]
     assert (reply.model_name, reply.provider_name) == ("qwen3", "ollama")
 
@@ -46,7 +51,10 @@ async def test_a_stream_that_is_closed_ends_the_connection():
 
     with run_vendor("ollama", [Reply(Say("Yes."), end="hang")]) as standin:
         messages = [ModelRequest.user_text_prompt("Hello")]
-        async with model_request_stream(await open_model(standin), messages) as stream:
+        async with (
+            open_model(standin) as model,
+            model_request_stream(model, messages) as stream,
+        ):
             await anext(aiter(stream))
             await stream.close_stream()
         assert standin.hangup_event.wait(10)
@@ -61,8 +69,10 @@ async def test_a_part_that_no_thread_has_is_refused():
     )
 
     picture = UserPromptPart([ImageUrl("https://picture.example/a.png")])
-    with run_vendor("ollama") as standin, pytest.raises(TypeError, match="no part of a thread"):
-        await model_request(await open_model(standin), [ModelRequest([picture])])
+    with run_vendor("ollama") as standin:
+        async with open_model(standin) as model:
+            with pytest.raises(TypeError, match="no part of a thread"):
+                await model_request(model, [ModelRequest([picture])])
 
 
 async def test_ollama_error_body_is_read_up_to_a_limit():

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,8 +37,24 @@ class StallingServer:
     has_restarted: bool = False
     headers: str = ""
     methods: list[str] = field(default_factory=list)
+    _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        try:
+            await self._answer_request(reader, writer)
+        finally:
+            await _hang_up(writer)
+            self._writers.discard(writer)
+
+    async def end_connections(self) -> None:
+        """Hang up on the clients that still wait: sockets may not outlive the event loop."""
+        for writer in list(self._writers):
+            await _hang_up(writer)
+
+    async def _answer_request(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         length = _LENGTH.search(head)
         body = await reader.readexactly(int(length[1]) if length else 0)
@@ -54,7 +70,6 @@ class StallingServer:
             self.has_restarted = False
             end = b"\r\n\r\n"
             writer.write(_make_response(message).replace(end, self.headers.encode() + end, 1))
-        writer.close()
 
 
 @asynccontextmanager
@@ -63,7 +78,16 @@ async def serve_stalling(*stalled: str) -> AsyncIterator[StallingServer]:
     stalling = StallingServer(set(stalled))
     async with await asyncio.start_server(stalling.handle, LOOPBACK, 0) as server:
         stalling.url = f"http://{LOOPBACK}:{server.sockets[0].getsockname()[1]}/mcp"
-        yield stalling
+        try:
+            yield stalling
+        finally:
+            await stalling.end_connections()
+
+
+async def _hang_up(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
 
 
 def _make_response(message: dict[str, Any]) -> bytes:
