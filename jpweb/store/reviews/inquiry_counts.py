@@ -6,7 +6,7 @@ The database counts; each function takes one query, or one more for the most fre
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Literal, NamedTuple
 
 from django.db.models import Case, Count, F, Max, Min, Q, QuerySet, Value, When
@@ -57,6 +57,14 @@ class Period(NamedTuple):
     counts: dict[str, int]
 
 
+class PeriodCounts(NamedTuple):
+    """The periods of a chart, and the numbers of inquiries before the first and after the last."""
+
+    periods: list[Period]
+    earlier_count: int = 0
+    later_count: int = 0
+
+
 class Grid(NamedTuple):
     """Counts by row and column; None is the key of all values that are not in the lists."""
 
@@ -98,20 +106,41 @@ def choose_unit(first_day: date, last_day: date) -> PeriodUnit:
     return next((unit for unit in units if range_days < _MAX_RANGE_DAYS[unit]), "year")
 
 
-def count_by_period(sample: Sample) -> list[Period]:
-    """Return the counts by state of the last ``MAX_PERIODS`` periods, without a gap."""
+def count_by_period(sample: Sample) -> PeriodCounts:
+    """Return the counts by state of the last ``MAX_PERIODS`` periods, without a gap.
+
+    At most two queries more where these do not reach back to the first inquiry.
+    """
     if sample.first_day is None or sample.last_day is None:
-        return []
-    unit = choose_unit(sample.first_day, sample.last_day)
+        return PeriodCounts([])
+    last_day = _choose_last_day(sample, sample.first_day, sample.last_day)
+    rows, later_count = sample.rows, 0
+    if last_day < sample.last_day:
+        end = datetime.combine(last_day + timedelta(days=1), time(), UTC)
+        rows, later_count = rows.filter(asked_at__lt=end), rows.filter(asked_at__gte=end).count()
+    unit = choose_unit(sample.first_day, last_day)
     text = {"month": utc_text.get_month, "year": utc_text.get_year}.get(unit, utc_text.get_day)
-    rows = sample.rows.annotate(period=text("asked_at")).order_by()
-    periods = _list_periods(sample.first_day, sample.last_day, unit)
+    rows_by_period = rows.annotate(period=text("asked_at")).order_by()
+    periods = _list_periods(sample.first_day, last_day, unit)
     counts: dict[date, dict[str, int]] = {period.first_day: period.counts for period in periods}
-    for period_text, state, count in _count(rows, "period", "state"):
+    earlier_counts: dict[str, int] = {}
+    for period_text, state, count in _count(rows_by_period, "period", "state"):
         day = date.fromisoformat(f"{period_text}-01-01"[:10])
-        states = counts.get(_find_first_day(day, unit), {})
+        states = counts.get(_find_first_day(day, unit), earlier_counts)
         states[state] = states.get(state, 0) + count
-    return periods
+    return PeriodCounts(periods, sum(earlier_counts.values()), later_count)
+
+
+def _choose_last_day(sample: Sample, first_day: date, last_day: date) -> date:
+    """Return the day of the last inquiry; of the last until tomorrow, where not all have a bar.
+
+    One question of a clock that is years ahead would leave no bar to all others.
+    """
+    if last_day.year - first_day.year < MAX_PERIODS:
+        return last_day
+    past_rows = sample.rows.filter(asked_at__lt=clock.now() + timedelta(days=1))
+    last_at: datetime | None = past_rows.aggregate(last=Max("asked_at"))["last"]
+    return last_at.date() if last_at else last_day
 
 
 def count_reasons_by_tool(sample: Sample) -> Grid:

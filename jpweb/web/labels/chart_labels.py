@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from jpweb.store.reviews.inquiry_counts import Period
 from jpweb.web import display_text
 
@@ -38,3 +40,17 @@ def shorten_period(period: Period) -> str:
             return f"{first_day:%b} {first_day.year}"
         case _:
             return f"{first_day.day} {first_day:%b}"
+
+
+def count_earlier(count: int, first_day: date) -> str:
+    """Return how many questions come before the first day of a chart."""
+    return f"{_count_questions(count)} before {display_text.format_day(first_day)}"
+
+
+def count_later(count: int, last_day: date) -> str:
+    """Return how many questions come after the last day of a chart."""
+    return f"{_count_questions(count)} after {display_text.format_day(last_day)}"
+
+
+def _count_questions(count: int) -> str:
+    return f"{count:,} {'question' if count == 1 else 'questions'}"

@@ -31,7 +31,8 @@ def test_count_by_period_has_every_row_once(
     save_many(conversations, 60, days)
     save_inquiry(conversations[0], asked_at=BEGIN + timedelta(days=days))
     save_inquiry(conversations[0])
-    periods = inquiry_counts.count_by_period(take_sample(auditor))
+    periods, *undrawn_counts = inquiry_counts.count_by_period(take_sample(auditor))
+    assert undrawn_counts == [0, 0]
     assert {period.unit for period in periods} == {unit}
     assert periods[0].first_day <= BEGIN.date() <= periods[0].last_day
     for period, following in pairwise(periods):
@@ -49,13 +50,27 @@ def test_count_by_period_of_millennia_has_the_last_periods(
 ):
     for year in (1, 1950, 2026):
         save_inquiry(conversations[0], asked_at=BEGIN.replace(year=year))
-    periods = inquiry_counts.count_by_period(take_sample(auditor))
+    periods, *undrawn_counts = inquiry_counts.count_by_period(take_sample(auditor))
     assert (len(periods), periods[-1].counts) == (60, {"answered": 1})
+    assert undrawn_counts == [2, 0]
     assert sum(len(period.counts) for period in periods) == 1
     Inquiry.objects.exclude(asked_at__year=1).delete()
     save_inquiry(conversations[0], asked_at=BEGIN.replace(year=9))
-    first = inquiry_counts.count_by_period(take_sample(auditor))[0]
+    first = inquiry_counts.count_by_period(take_sample(auditor)).periods[0]
     assert (first.first_day, first.counts) == (date(1, 1, 1), {"answered": 1})
+
+
+@pytest.mark.parametrize("year", [2099, 9999])
+def test_question_of_a_clock_years_ahead_leaves_the_others_drawn(
+    auditor: Person, conversations: list[Conversation], year: int
+):
+    save_inquiry(conversations[0])
+    save_inquiry(conversations[0], asked_at=BEGIN + timedelta(days=2))
+    save_inquiry(conversations[0], asked_at=BEGIN.replace(year=year))
+    counts = inquiry_counts.count_by_period(take_sample(auditor))
+    assert [period.unit for period in counts.periods] == ["day"] * 3
+    assert sum(sum(period.counts.values()) for period in counts.periods) == 2
+    assert (counts.earlier_count, counts.later_count) == (0, 1)
 
 
 def test_grids_count_the_rest_together(auditor: Person, conversations: list[Conversation]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from jpweb.runtime.rendering import charts
 from jpweb.runtime.rendering.charts import BarChart, Series
 from jpweb.store.audit import AuditFilters
-from jpweb.store.reviews.inquiry_counts import Grid, OpenAges, Period
+from jpweb.store.reviews.inquiry_counts import Grid, OpenAges, Period, PeriodCounts
 from jpweb.store.reviews.waiting_percentiles import Percentiles, WaitingTime
 from jpweb.stream.markdown import outcome_texts
 from jpweb.web import display_text
@@ -74,6 +74,23 @@ def build_outcomes(periods: Sequence[Period], filters: AuditFilters, links: Link
         ],
     )
     return _make_figure(chart, [chart_labels.PERIOD_HEADING, *labels], rows)
+
+
+def list_undrawn(period_counts: PeriodCounts, links: Links) -> list[Cell]:
+    """Return the counts of the questions before the first period, and after the last."""
+    periods, earlier_count, later_count = period_counts
+    cells = []
+    if earlier_count:
+        first_day = periods[0].first_day
+        text = chart_labels.count_earlier(earlier_count, first_day)
+        until = first_day - timedelta(days=1)
+        cells.append(Cell(text, links.narrow(until=until.isoformat())))
+    if later_count:
+        last_day = periods[-1].last_day
+        text = chart_labels.count_later(later_count, last_day)
+        since = last_day + timedelta(days=1)
+        cells.append(Cell(text, links.narrow(since=since.isoformat())))
+    return cells
 
 
 def build_reasons(grid: Grid, links: Links) -> Figure:

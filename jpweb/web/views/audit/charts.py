@@ -13,7 +13,7 @@ from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Role
 from jpweb.store.database import clock
 from jpweb.store.reviews import inquiry_counts, waiting_percentiles
-from jpweb.store.reviews.inquiry_counts import OpenAges, Sample
+from jpweb.store.reviews.inquiry_counts import OpenAges, Period, Sample
 from jpweb.web import access
 from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm, format_shared_query
 from jpweb.web.labels import audit_labels, chart_labels
@@ -37,8 +37,11 @@ def show_charts(request: Request) -> HttpResponse:
     ages = _count_ages(request.user.pk, filters)
     workspaces = audit.sort_workspaces(access.list_workspaces(request, Role.AUDITOR))
     accounts = audit.list_namesakes(workspaces, filters.person)
+    period_counts = inquiry_counts.count_by_period(sample)
+    links = Links(valid_query)
     context = {
-        "figures": _build_figures(sample, filters, Links(valid_query)),
+        "figures": _build_figures(sample, period_counts.periods, filters, links),
+        "undrawn_counts": chart_figures.list_undrawn(period_counts, links),
         "ages": ages and chart_figures.build_ages(ages),
         "open_query": (
             urlencode(valid_query | {"outcome": "open"}) if ages and any(ages.inquiries) else ""
@@ -66,9 +69,10 @@ def show_charts(request: Request) -> HttpResponse:
     return render(request, "audit/charts.html", context, status=status)
 
 
-def _build_figures(sample: Sample, filters: AuditFilters, links: Links) -> dict[str, Figure]:
+def _build_figures(
+    sample: Sample, periods: list[Period], filters: AuditFilters, links: Links
+) -> dict[str, Figure]:
     """Return the figures by name; those without any data are left out."""
-    periods = inquiry_counts.count_by_period(sample)
     reasons = inquiry_counts.count_reasons_by_tool(sample)
     hours = waiting_percentiles.measure_by_hour(sample)
     people = inquiry_counts.count_tools_by_person(sample)

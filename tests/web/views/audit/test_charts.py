@@ -91,6 +91,21 @@ def test_charts_have_a_title_an_svg_and_a_table(world: World):
     assert not [tag for tag in page if "style" in tag or tag.tag == "style"]
 
 
+def test_questions_beyond_the_periods_are_counted_and_linked(world: World):
+    for year in (1900, 1950, 2026, 2099):
+        save_inquiry(world.conversation, asked_at=BEGIN.replace(year=year))
+    page = parse_page(get(world))
+    (notice,) = [tag for tag in page.find_all(**{"class": "notice"}) if "Not drawn" in tag.text]
+    text = " ".join(notice.text.split())
+    assert text == (
+        "Not drawn: 2 questions before 1 Jan 1967, and 1 question after 2 Mar 2026. "
+        "Choose dates to draw them."
+    )
+    links = [tag["href"] for tag in page if tag.tag == "a" and notice in tag.parents]
+    assert [count_behind(world, address) for address in links] == [2, 1]
+    assert "Not drawn" not in parse_page(get(world, until="2026-12-31", since="2026-01-01")).text
+
+
 def test_days_have_the_form_that_other_pages_give_them(world: World):
     save_many([world.conversation], 80, 70)
     headings = [row[0].text.strip() for row in list_rows(parse_page(get(world)))]
