@@ -23,3 +23,7 @@ options.forEach((option, index) => {
   rows.push([String(index + 1), label, () => chooseVerdict(index + 1)]);
 });
 if (rows.length) bindKeys("Review", rows);
+// Once the browser has gone to the part that the address names, which takes the focus.
+addEventListener("load", () => {
+  document.querySelector("[data-review] fieldset[aria-describedby] input, [data-review] [aria-invalid]")?.focus();
+});

@@ -11,6 +11,7 @@ from tests.machine.browsing import PHONE, WIDE
 from tests.machine.sizes import mark_proof
 
 pytestmark = pytest.mark.browser
+WITHOUT_NOTE = "Write a note: say why it isn't fine."
 #: Writes a count in place of each number in elements.
 REPLACE_COUNTS = """([selector, count]) => {
   for (const element of document.querySelectorAll(selector)) {
@@ -41,6 +42,10 @@ def test_keys_start_a_review_choose_its_verdict_and_skip_to_the_next(visit: Visi
     page.keyboard.press("3")
     expect(form.get_by_label("Wrong")).to_be_checked()
     expect(form.get_by_label("Wrong")).to_be_focused()
+    visit.pages.forgive("status of 422")
+    page.keyboard.press("Control+Enter")
+    expect(form.get_by_label("Note")).to_be_focused()
+    expect(form.get_by_label("Note")).to_have_accessible_description(WITHOUT_NOTE)
     form.get_by_label("Note").fill("Nobody was told.")
     page.keyboard.press("n")
     expect(form.get_by_label("Note")).to_have_value("Nobody was told.n")

@@ -128,20 +128,23 @@ def test_reservation_names_who_is_reviewing_and_until_when(desk: Desk):
 
 
 @pytest.mark.parametrize(
-    ("verdict", "note", "problem"),
+    ("verdict", "note", "problem", "tag"),
     [
-        ("", "My note", "Choose a verdict."),
-        ("dance", "My note", "Choose a verdict."),
-        ("wrong", "  ", "Write a note: say why it isn&#x27;t fine."),
+        ("", "My note", "Choose a verdict.", "fieldset"),
+        ("dance", "My note", "Choose a verdict.", "fieldset"),
+        ("wrong", "  ", "Write a note: say why it isn't fine.", "textarea"),
     ],
 )
-def test_incomplete_review_keeps_its_note(desk: Desk, verdict: str, note: str, problem: str):
+def test_incomplete_review_keeps_its_note_beside_its_problem(
+    desk: Desk, verdict: str, note: str, problem: str, tag: str
+):
     client, page = start(desk.ada, desk.path)
     response = client.post(f"{desk.path}/review", fill(page, verdict, note))
-    text = response.content.decode()
     assert response.status_code == 422
-    assert problem in text
-    assert note.strip() in text
+    form = parse_page(response)
+    (field,) = [field for field in form.tags if field.tag == tag]
+    assert form.find_one(id=field["aria-describedby"]).text == problem
+    assert form.find_one(name="note").text.strip() == note.strip()
     assert not Review.objects.exists()
 
 
