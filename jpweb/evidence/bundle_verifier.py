@@ -53,6 +53,8 @@ class Report(NamedTuple):
     ``changed_in_jp`` counts those of them that jp's file no longer has, ``same_heads`` the kept
     heads of the bundle's last entry, ``other_heads`` those of other entries. ``unlisted_reviews``
     counts the reviews of the ledger that a bundle of an earlier jpweb does not hold.
+    ``redacted_before_import`` counts events that another installation had redacted, and
+    ``redacted_anchors`` has all that a redaction left, by the key of their conversation.
     """
 
     problems: list[Damage]
@@ -63,6 +65,8 @@ class Report(NamedTuple):
     same_heads: int = 0
     other_heads: int = 0
     unlisted_reviews: int = 0
+    redacted_before_import: int = 0
+    redacted_anchors: dict[Any, list[str]] = {}  # noqa: RUF012  nothing changes it
 
 
 # Checks -----------------------------------------------------------------------------------------
@@ -99,7 +103,13 @@ def verify_files(bundle: Bundle, public_key: str | None) -> Report:
         problems += _check_conversation(bundle, folder, row, decisions)
     counts = len(decisions.redacted), len(decisions.changed_in_jp)
     report = Report(problems, manifest, *counts, _read_head(bundle))
-    return report._replace(unlisted_reviews=decisions.unlisted_reviews)
+    with report_damage(MANIFEST):
+        redacted_anchors = {row["id"]: decisions.list_redacted(row["id"]) for row in rows}
+    return report._replace(
+        unlisted_reviews=decisions.unlisted_reviews,
+        redacted_before_import=len(decisions.redacted_before_import - decisions.redacted.keys()),
+        redacted_anchors=redacted_anchors,
+    )
 
 
 def compare_heads(report: Report, path: Path) -> Report:
@@ -320,6 +330,12 @@ def describe_bundle(report: Report) -> list[str]:
     if report.redacted:
         verb = "event was" if report.redacted == 1 else "events were"
         lines.append(f"{report.redacted} {verb} redacted after the fact.")
+    if report.redacted_before_import:
+        verb = "event was" if report.redacted_before_import == 1 else "events were"
+        lines.append(
+            f"{report.redacted_before_import} {verb} redacted before the import into the "
+            f"installation that made it."
+        )
     if report.changed_in_jp:
         events, pronoun = "event is", "it"
         if report.changed_in_jp > 1:

@@ -28,6 +28,8 @@ class Decisions:
         self.changed_in_jp: set[tuple[Any, str]] = set()
         self.reviews: dict[Any, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
         self.imports: dict[Any, dict[str, Any]] = {}
+        #: The events that were redacted before their conversation was imported.
+        self.redacted_before_import: set[tuple[Any, str]] = set()
         #: Reviews of conversations whose row of the manifest counts none.
         self.unlisted_reviews = 0
         for entry in entries:
@@ -43,8 +45,14 @@ class Decisions:
                 self.reviews[key].append((entry["sequence"], details))
             elif act == IMPORT_ACT:
                 self.imports[key] = details
+                self.redacted_before_import |= list_redacted_places(entry)
             elif "event_hash" in details:
                 self.hashes[place] = entry["sequence"], details["event_hash"]
+
+    def list_redacted(self, conversation_id: Any) -> list[str]:
+        """Return the anchors of the events that a conversation has as a redaction left them."""
+        places = self.redacted.keys() - self.changed_in_jp | self.redacted_before_import
+        return sorted(anchor for key, anchor in places if key == conversation_id)
 
     def count_reviews(self, conversation_id: Any) -> int:
         """Return how many reviews of a conversation the ledger has, imported ones too."""
@@ -56,6 +64,14 @@ def get_place(entry: dict[str, Any]) -> tuple[Any, str]:
     """Return the conversation and the event that an entry is about; without one, its sequence."""
     event = entry.get("details", {}).get("event", entry["sequence"])
     return entry.get("conversation"), str(event)
+
+
+def list_redacted_places(entry: dict[str, Any]) -> set[tuple[Any, str]]:
+    """Return the events that the entry of an import says were redacted before it."""
+    anchors = entry.get("details", {}).get("redacted_events")
+    if not isinstance(anchors, list):
+        return set()
+    return {(entry.get("conversation"), str(anchor)) for anchor in anchors}
 
 
 def read_redaction_keys(lines: Iterable[dict[str, Any]], keys: dict[str, str]) -> Iterator[str]:

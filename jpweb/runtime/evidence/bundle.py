@@ -227,6 +227,11 @@ def _make_manifest(
             "An auditor replaced them; the ledger has the hash of what stood there.",
         ),
         OmittedContent(
+            "events redacted before they were imported",
+            ledger_slice.events_redacted_before_count,
+            "Another installation replaced them; its ledger has the hash of what stood there.",
+        ),
+        OmittedContent(
             "verdicts and notes of reviews",
             progress.withheld_reviews,
             "The second of two blind reviews is missing, or an auditor redacted the note.",

@@ -155,6 +155,9 @@ def _import_all(
             "manifest_hash": manifest_hash,
             "public_key": report.manifest["public_key"],
         }
+        anchors = set(conversation.journal.values_list("anchor", flat=True))
+        if redacted_anchors := anchors.intersection(report.redacted_anchors[row["id"]]):
+            details["redacted_events"] = sorted(redacted_anchors)
         if row.get("reviews"):
             reviews_hash = _import_reviews(bundle, conversation, f"{folder}/{REVIEWS}")
             details |= {"reviews": row["reviews"], "reviews_hash": reviews_hash}

@@ -8,7 +8,12 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Q
 
 from jpweb.evidence.ledger_verifier import encode_canonical, hash_text
-from jpweb.evidence.record_checks import REDACTION_ACT, get_place
+from jpweb.evidence.record_checks import (
+    IMPORT_ACT,
+    REDACTION_ACT,
+    get_place,
+    list_redacted_places,
+)
 from jpweb.store.errors import ExportBroken, StoreError
 from jpweb.store.ledger import sealing, signing, tree
 from jpweb.store.ledger.entries import parse_content
@@ -39,6 +44,7 @@ class LedgerSlice:
         self._sequences: list[int] = []
         self.head: LedgerHead = sealing.get_head()
         self._redacted_places: set[tuple[Any, str]] = set()
+        self._places_redacted_before: set[tuple[Any, str]] = set()
         if not self.head.frontier:
             raise StoreError("The ledger has no entry yet that this version of jpweb signed.")
 
@@ -52,6 +58,11 @@ class LedgerSlice:
         """The number of events that the entries which ``write_entries`` has written redacted."""
         return len(self._redacted_places)
 
+    @property
+    def events_redacted_before_count(self) -> int:
+        """The number of other events that were redacted before they were imported."""
+        return len(self._places_redacted_before - self._redacted_places)
+
     def make_statement(self) -> dict[str, Any]:
         """Return the signed head."""
         return signing.make_statement(self.head)
@@ -60,6 +71,7 @@ class LedgerSlice:
         """Yield the entries in full, one a line, in the order of the chain."""
         self._sequences.clear()
         self._redacted_places.clear()
+        self._places_redacted_before.clear()
         last_sequence = 0
         while batch := self._read_batch(last_sequence):
             lines = []
@@ -68,6 +80,8 @@ class LedgerSlice:
                 content = parse_content(text) if hash_text(text) == text_hash else {}
                 if str(content.get("act")).startswith(REDACTION_ACT):
                     self._redacted_places.add(get_place({"sequence": sequence} | content))
+                elif content.get("act") == IMPORT_ACT:
+                    self._places_redacted_before |= list_redacted_places(content)
                 line = {"sequence": sequence, "text": text, "text_hash": text_hash}
                 lines.append(encode_canonical(line) + "\n")
             yield "".join(lines).encode("utf-8", "surrogatepass")

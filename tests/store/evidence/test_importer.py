@@ -24,7 +24,6 @@ from jpweb.store.models import (
     Conversation,
     DisplayReceipt,
     Inquiry,
-    JournalEntry,
     LedgerEntry,
     Run,
     Workspace,
@@ -266,18 +265,6 @@ def test_hostile_decision_or_receipt_is_refused(
     with pytest.raises(ImportRefused, match=problem):
         importer.import_bundle(path, target.name)
     assert not Conversation.objects.filter(workspace=target).exists()
-
-
-def test_anchor_of_a_redacted_event_is_kept(tmp_path: Path, target: Workspace):
-    original = bundles.make_conversation()
-    entry = JournalEntry.objects.filter(conversation=original).order_by("position")[1]
-    JournalEntry.objects.filter(pk=entry.pk).update(text=entry.text.replace("Hello", "[redacted]"))
-    record_act(Act.EXPORTED, OPERATOR, Place(original.workspace_id, original.pk))
-    path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(original))
-    (key,) = importer.import_bundle(path, target.name).conversation_ids
-    copy = JournalEntry.objects.get(conversation_id=key, anchor=entry.anchor)
-    assert "[redacted]" in copy.text
 
 
 def test_imported_conversation_is_read_only(bundle: Path, target: Workspace):
