@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,15 +13,15 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import runs
 from jpweb.store.choices import Origin, RunState, WritePolicy
 from jpweb.store.inbox import queue
-from jpweb.store.models import Conversation, Workspace
-from tests.web.reading import parse_page
+from jpweb.store.models import Conversation, Run, Workspace
+from tests.web.reading import ParsedPage, parse_page
 from tests.web.sockets import connect_page
 from tests.web.world import World, signed_in
 
 
 def load_state(world: World, name: str) -> dict[str, Any]:
     """Return the state of a person's page that was loaded just now."""
-    page = parse_page(signed_in(world.people[name]).get(f"/conversations/{world.conversation.pk}"))
+    page = load_page(world, name)
     counts = page.find_one(id="counts")
     return {
         "conversation": world.conversation.pk,
@@ -29,6 +30,11 @@ def load_state(world: World, name: str) -> dict[str, Any]:
         "run": page.find_one(id="composer")["data-run"],
         "metadata": page.find_one(id="metadata")["data-metadata"],
     }
+
+
+def load_page(world: World, name: str) -> ParsedPage:
+    client = signed_in(world.people[name])
+    return parse_page(client.get(f"/conversations/{world.conversation.pk}"))
 
 
 async def change(world: World, **values: Any) -> None:
@@ -58,6 +64,61 @@ async def test_composer_follows_the_archive_state(shared_world: World, has_run: 
         page = parse_page(await socket.receive_all())
         assert page.find_one(id="text")
         assert page.find_one(id="composer")["data-run"] == state["run"]
+
+
+@pytest.mark.parametrize(
+    ("values", "state", "status", "obstacle"),
+    [
+        (
+            {"removed_at": datetime(2026, 1, 1, tzinfo=UTC)},
+            RunState.PARKED,
+            "Waiting for answers",
+            "jp deleted this conversation.",
+        ),
+        ({"archived": True}, RunState.RUNNING, "Running", "This conversation is archived."),
+    ],
+    ids=["deleted", "archived"],
+)
+async def test_turn_can_be_stopped_once_jp_took_its_conversation_away(
+    shared_world: World, values: dict[str, Any], state: RunState, status: str, obstacle: str
+):
+    workspaces = Workspace.objects.filter(pk=shared_world.workspace.pk)
+    await run_in_db_thread(workspaces.update, writing=WritePolicy.CURRENT)
+    await run_in_db_thread(Run.objects.filter(pk=shared_world.run.pk).update, state=state)
+    page_state = await run_in_db_thread(load_state, shared_world, "responder")
+    async with connect_page(shared_world.people["responder"], **page_state) as socket:
+        await socket.receive_all()
+        await change(shared_world, **values)
+        page = parse_page(await socket.receive_all())
+    assert list_actions(page) == ["stop", "restart", "respond"]
+    status_text = page.find_one(id="run-status").text
+    assert status in status_text
+    assert obstacle in status_text
+    assert not page.find_all(id="text")
+    reader_page = await run_in_db_thread(load_page, shared_world, "reader")
+    assert list_actions(reader_page) == []
+    assert status in reader_page.find_one(id="run-status").text
+
+
+def list_actions(page: ParsedPage) -> list[str]:
+    forms = [tag for tag in page if tag.tag == "form" and tag.inside(id="composer")]
+    return [form["action"].rpartition("/")[2] for form in forms]
+
+
+@pytest.mark.parametrize(
+    ("state", "message"), [("failed", "No more tokens"), ("lost", "server shutdown")]
+)
+def test_conversation_that_jp_deleted_shows_how_its_last_turn_ended(
+    world: World, state: str, message: str
+):
+    Workspace.objects.update(writing=WritePolicy.CURRENT)
+    Run.objects.update(state=state, problem="No more tokens")
+    Conversation.objects.update(removed_at=datetime(2026, 1, 1, tzinfo=UTC))
+    page = load_page(world, "responder")
+    status_text = page.find_one(id="run-status").text
+    assert message in status_text
+    assert "jp deleted this conversation" in status_text
+    assert list_actions(page) == []
 
 
 async def test_composer_follows_the_setting_to_write_to_the_workspace(shared_world: World):
