@@ -64,7 +64,8 @@ class Attachment:
             )
         except (OSError, StoreError, StreamError) as error:
             self.has_failed = True
-            problem = f"{external_appends.SAVE_FAILURE} {self.disk_workspace.root}: {error}"
+            reason = str(error).rstrip(".")  # pages show the problem as a sentence
+            problem = f"{external_appends.SAVE_FAILURE} {self.disk_workspace.root}: {reason}"
             logger.warning("jp-c%s: %s", conversation.jp_id, problem)
             Conversation.objects.filter(pk=conversation.pk).update(problem=problem[:500])
         else:

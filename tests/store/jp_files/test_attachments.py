@@ -315,22 +315,22 @@ async def test_start_run_refuses_diverged_copies_and_keeps_both(
     assert not stage.lock.exists()
 
 
+@pytest.mark.parametrize("error", [OSError(28, "It is full"), writer.FilesChanged("It is gone.")])
 async def test_failure_to_write_files_is_recorded_and_the_run_continues(
-    stage: Attached, monkeypatch: pytest.MonkeyPatch
+    stage: Attached, monkeypatch: pytest.MonkeyPatch, error: Exception
 ):
     calls: list[None] = []
 
-    def full(*_args: Any) -> None:
+    def fail(*_args: Any) -> None:
         calls.append(None)
-        raise OSError(28, "No space left on device")
+        raise error
 
     providers.use_provider(monkeypatch, providers.Says())
     with monkeypatch.context() as patched:
-        patched.setattr(writer, "write_conversation", full)
+        patched.setattr(writer, "write_conversation", fail)
         assert (await stage.play_turn()).state == "done"
-    problem = (await stage.row()).problem
-    assert problem.startswith(f"No longer saved to {stage.root}: ")
-    assert "No space left" in problem
+    problem = f"No longer saved to {stage.root}: {error}"
+    assert (await stage.row()).problem == problem.rstrip(".")
     assert (len(calls), stage.copies, stage.lock.exists()) == (1, [], False)
     assert (await stage.play_turn()).state == "done"
     assert stage.events() == await stage.exported(), "the next run writes all of it"
