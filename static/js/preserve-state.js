@@ -73,7 +73,8 @@ function reportRemovedField() {
   const settledCard = card && byId(card.id);
   if (settledCard) {
     const hasDraft = settledCard.querySelector("textarea[readonly]");
-    announce(`This was settled meanwhile.${hasDraft ? " Your draft is kept in its card." : ""}`);
+    const text = settledCard.dataset.outcome ? "This was settled meanwhile." : settledCard.querySelector("p").textContent;
+    announce(`${text}${hasDraft ? " Your draft is kept in its card." : ""}`);
   } else if (field.closest("[data-draft]")) {
     announce("The field was removed. Your draft is kept and returns with it.");
   }

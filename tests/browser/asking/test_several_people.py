@@ -6,6 +6,7 @@ import secrets
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from jpweb.store.choices import Role
 from tests.browser.pages import (
     BOOLEAN,
     SELECT,
@@ -169,6 +170,30 @@ def test_typing_into_a_settled_card_triggers_no_shortcuts(visit: Visit, name: st
     ada.locator("#heading").click()
     ada.keyboard.press("?")
     expect(ada.get_by_role("dialog")).to_be_visible()
+
+
+def make_reader(visit: Visit, name: str) -> None:
+    """Have the owner lower a person's role in the demo."""
+    people = f"/workspaces/{visit.home.workspaces()['Demo']}/people"
+    html = visit.home.owner.get(people).text
+    match = re.search(rf'data-member="{name}".*?(/memberships/\d+/role)', html, re.DOTALL)
+    assert match, f"{name} is no member"
+    assert visit.home.owner.post(match[1], people, role=str(Role.READER.value)).status == 200
+
+
+def test_field_of_a_person_who_may_no_longer_answer_is_announced(visit: Visit, name: str):
+    page = visit.begin(ASKS_TEXT)
+    find_card(page, TEXT)
+    ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
+    wait_until_connected(ada)
+    ada.evaluate(HEARD)
+    find_card(ada, TEXT).get_by_label("Answer").fill("not sent yet")
+    make_reader(visit, name)
+    expect(ada.get_by_label("Your draft (not sent)")).to_have_value("not sent yet")
+    text = "This question is no longer available."
+    expect(ada.locator(".card.settled")).to_contain_text(text)
+    wait_until(lambda: ada.evaluate("said") != "", "it is announced")
+    assert ada.evaluate("said") == f"{text} Your draft is kept in its card."
 
 
 def rename(page: Page, title: str) -> None:
