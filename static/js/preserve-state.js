@@ -93,7 +93,7 @@ on("htmx:oobBeforeSwap", (event) => {
   if (target.contains(focused) && focused.matches(TEXT_FIELDS)) typedField = focused;
   if (!fragment.children) return;
   for (const newer of [fragment, ...fragment.children]) if (newer.matches) copyState(newer);
-  if (target.matches(REFRESHED) && isUnchanged(target, fragment.firstElementChild)) event.preventDefault();
+  if (target.matches(`#conversation-problem, ${REFRESHED}`) && isUnchanged(target, fragment.firstElementChild)) event.preventDefault();
   else if (target.matches(`#transcript *, #event-filter, #composer, #snoozed, ${REFRESHED}`) && target.id !== "transcript-end") saveFocus(target);
 });
 on("htmx:afterSwap", restoreFocus);

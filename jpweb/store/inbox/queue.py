@@ -188,7 +188,7 @@ def get_conversation_marks(keys: Collection[int]) -> dict[int, tuple[Any, ...]]:
             **approval_marks,
         )
         columns = ("entry_count", "revision", "archived", "removed_at", "expires_at")
-        shown_columns = ("title", "pinned_at", "labels", "comment_revision")
+        shown_columns = ("title", "pinned_at", "labels", "comment_revision", "problem")
         right_columns = ("origin", "workspace__writing")
         marks |= {
             row[0]: row[1:]

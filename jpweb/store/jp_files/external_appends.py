@@ -358,9 +358,9 @@ def _record_divergence(
     problem = (
         f"The copy in the workspace differs: {reason}. This page shows the version run here. "
         "Continue the other one with jp, or start a new conversation here"
-    )
+    )[:500]
     values: dict[str, Any] = {
-        "problem": problem[:500],
+        "problem": problem,
         "fingerprint": _keep_unsaved(conversation, disk_conversation),
         "removed_at": None,
     }

@@ -273,21 +273,20 @@ def _append_external(
     workspace_row: Workspace, folders: list[DiskConversation], report: MirrorReport
 ) -> list[DiskConversation]:
     """Append the events of ``jp`` to native conversations with files; returns the other folders."""
-    native_rows = {
-        c.jp_id: c
-        for c in Conversation.objects.filter(workspace=workspace_row, origin=Origin.NATIVE)
-    }
+    rows = Conversation.objects.filter(workspace=workspace_row, origin=Origin.NATIVE)
+    native_rows = {row.jp_id: row for row in rows}
     is_written = workspace_row.writing != WritePolicy.OFF
-    native_folders = [folder for folder in folders if folder.jp_id in native_rows]
-    for folder in native_folders:
+    for folder in (folder for folder in folders if folder.jp_id in native_rows):
         conversation = native_rows[folder.jp_id]
         if external_appends.is_unchanged(conversation, folder, is_written=is_written):
             continue
+        has_notice = bool(conversation.problem or conversation.removed_at)  # which may end now
         try:
-            if external_appends.append_external(conversation, folder):
-                report.changed_ids.append(conversation.pk)
+            is_changed = external_appends.append_external(conversation, folder) > 0 or has_notice
         except external_appends.CopiesDiverged as error:
             report.problems.append(f"jp-c{conversation.jp_id}: {error}")
+            is_changed = conversation.problem != str(error)
+        report.changed_ids += [conversation.pk] if is_changed else []
     return [folder for folder in folders if folder.jp_id not in native_rows]
 
 

@@ -178,6 +178,7 @@ class _ConversationSnapshot:
         parts: list[str] = [
             render_to_string("conversations/_metadata.html", context),
             render_to_string("conversations/_heading.html", context),
+            render_to_string("conversations/_problem.html", context),
         ]
         context["comment_status"] = self.comment_status
         parts.append(render_to_string("annotations/_status.html", context))
@@ -282,6 +283,7 @@ def make_metadata_key(conversation: Conversation) -> str:
     )
     until = f" {conversation.expires_at:%Y-%m-%dT%H:%M}" if conversation.expires_at else ""
     comment_revisions = [conversation.comment_revision] if conversation.comment_revision else []
+    problems = [conversation.problem, conversation.entry_count > 0] if conversation.problem else []
     facts = [
         conversation.title,
         conversation.labels,
@@ -289,7 +291,7 @@ def make_metadata_key(conversation: Conversation) -> str:
         conversation.origin,
         metadata_file.get_obstacle(conversation),
     ]
-    details = json.dumps([*facts, *comment_revisions], sort_keys=True)
+    details = json.dumps([*facts, *comment_revisions, *problems], sort_keys=True)
     return f"{status}{until} {sha256(details.encode()).hexdigest()[:12]}"
 
 

@@ -158,12 +158,14 @@ DIFFERENT = {
 def test_diverged_copies_are_kept_and_reported_once(conversation: Conversation, data: bytes):
     disk_folder = on_disk(conversation, data)
     report = mirror_again(conversation)
+    assert report.changed_ids == [conversation.pk]
     (problem,) = report.problems
     assert problem.startswith(f"jp-c{conversation.jp_id}: The copy in the workspace differs: ")
     assert fresh(conversation).problem in problem
     assert (disk_folder / "events.json").read_bytes() == data
     assert join_pieces(exports.export_jp_json(fresh(conversation))) == making.stream_file(OURS)
-    assert mirror_again(conversation).problems == [], "told once"
+    report = mirror_again(conversation)
+    assert (report.changed_ids, report.problems) == ([], []), "told once"
     with pytest.raises(CopiesDiverged, match="The copy in the workspace differs"):
         attachments.attach_files(conversation.pk)
     assert list((Path(conversation.workspace.root) / ".jp" / "locks").iterdir()) == [], "let go"
@@ -175,6 +177,17 @@ def test_copies_that_agree_again_are_imported_and_clear_the_problem(conversation
     on_disk(conversation, [*OURS, ADDED[0]])
     assert mirror_again(conversation).changed_ids == [conversation.pk]
     assert (fresh(conversation).problem, fresh(conversation).entry_count) == ("", 3)
+
+
+def test_pass_reports_a_conversation_whose_copies_agree_again_without_new_events(
+    conversation: Conversation,
+):
+    on_disk(conversation, DIFFERENT["no JSON"])
+    mirror_again(conversation)
+    on_disk(conversation, OURS)
+    assert mirror_again(conversation).changed_ids == [conversation.pk]
+    assert fresh(conversation).problem == ""
+    assert mirror_again(conversation).changed_ids == []
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,7 @@ class LivePage:
 #: Ids of the parts that are compared as a whole.
 _PARTS = (
     "heading",
+    "conversation-problem",
     "comment-status",
     "metadata",
     "counts",

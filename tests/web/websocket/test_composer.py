@@ -148,6 +148,12 @@ async def test_tag_of_a_conversation_that_is_continued_here_says_web(shared_worl
     assert "Web" in metadata.text
 
 
+def test_marks_differ_once_a_file_cannot_be_read(world: World):
+    before = queue.get_conversation_marks([world.conversation.pk])
+    Conversation.objects.update(problem="events.json cannot be read")
+    assert queue.get_conversation_marks([world.conversation.pk]) != before
+
+
 def test_marks_differ_once_another_program_may_write(world: World):
     """A signal that is lost costs a delay: processes poll these marks."""
     key = world.conversation.pk

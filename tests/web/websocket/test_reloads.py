@@ -133,6 +133,12 @@ class Story:
     async def remove(self) -> None:
         await self.change(removed_at=datetime(2026, 1, 2, tzinfo=UTC))
 
+    async def fail_to_save(self) -> None:
+        await self.change(problem="No longer saved to the garden: the disk is full")
+
+    async def save(self) -> None:
+        await self.change(problem="")
+
     async def archive(self) -> None:
         await self.change(archived=True)
 
@@ -153,7 +159,9 @@ CHANGES: tuple[Change, ...] = (
     Story.decide,
     Story.finish_call,
     Story.stream_reply,
+    Story.fail_to_save,
     Story.rename,
+    Story.save,
     Story.label,
     Story.pin,
     Story.end_run,
