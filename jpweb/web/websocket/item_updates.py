@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.template.loader import render_to_string
+from django.urls import reverse
 
 from jpweb.store.transcript import turns, windows
 from jpweb.web import transcript
@@ -41,15 +42,12 @@ class ItemUpdates:
         changed_lines = self._build_lines(contents)
         visible_lines = [line for line in changed_lines if page.has_item(line.item.first)]
         categories = transcript.find_categories(page.show)
-        parts: list[str] = (
-            [] if page.entry_count else ['<div id="empty-transcript" hx-swap-oob="delete"></div>']
-        )
         shown_lines = [
             line
             for line in visible_lines
             if transcript.is_item_shown(line.item, categories, page.entry_count)
         ]
-        parts += [_render_line("_oob_item", self._conversation, line) for line in shown_lines]
+        parts = [_render_line("_oob_item", self._conversation, line) for line in shown_lines]
         new_lines = [
             line
             for line in visible_lines
@@ -58,6 +56,8 @@ class ItemUpdates:
         added_lines = [
             line for line in new_lines if transcript.is_item_shown(line.item, categories)
         ]
+        if not page.entry_count or (added_lines and categories is not None):
+            parts.append(self._render_empty_text(added_lines))
         if categories is None:
             placements = insert_targets.place_at_end(self._conversation, added_lines)
         else:
@@ -65,6 +65,16 @@ class ItemUpdates:
         return parts + [
             _render_line("_oob_insert", self._conversation, *placement) for placement in placements
         ]
+
+    def _render_empty_text(self, lines: list[TranscriptLine]) -> str:
+        """Render why a transcript with these lines shows nothing, hidden where it has some."""
+        context = {
+            "conversation": self._conversation,
+            "page": {"lines": lines},
+            "page_url": reverse("conversation", args=[self._conversation.pk]),
+            "oob": True,
+        }
+        return render_to_string("conversations/_empty_transcript.html", context)
 
     def render_revision(self, page: RenderedState) -> list[str]:
         """Render the page's window and outline again after a new revision."""

@@ -65,7 +65,6 @@ const swapIn = (target, html, select) => htmx.swap(
 on("htmx:oobBeforeSwap", (event) => {
   const { target, fragment } = event.detail;
   if (!(fragment instanceof Element) || !target.closest("#transcript > .window")) return;
-  for (const notice of findAll("#transcript > .empty")) notice.remove();
   for (const newer of findAll(":scope > [id]", fragment)) {
     const older = byId(newer.id);
     if (!older) continue;

@@ -18,7 +18,8 @@ on("htmx:wsAfterMessage", async () => {
   const { itemId, top, focusedId } = savedPosition;
   savedPosition = null;
   reportWindows();
-  if (itemId && !byId(itemId)) await showPart(`at=${itemId}`, "", AUTOMATIC);
+  const hasAll = !document.querySelector("#transcript > .load-more"); // a transcript without it is shown whole
+  if (itemId && !byId(itemId) && !hasAll) await showPart(`at=${itemId}`, "", AUTOMATIC);
   const item = itemId && byId(itemId);
   if (item) window.scrollBy({ top: getTop(item) - top, behavior: "instant" });
   const focused = focusedId && byId(focusedId);

@@ -179,6 +179,7 @@ class LivePage:
 _PARTS = (
     "heading",
     "conversation-problem",
+    "empty-transcript",
     "comment-status",
     "metadata",
     "counts",

@@ -15,8 +15,9 @@ from jpweb.runtime.inquiries.approvals import ApprovalVerdict
 from jpweb.store import approvals, journal, runs
 from jpweb.store.choices import ApprovalKind, RunState, WritePolicy
 from jpweb.store.database import clock
+from jpweb.store.jp_files import external_appends
 from jpweb.store.models import Approval, Conversation, Run, Workspace
-from jpweb.stream import timestamps
+from jpweb.stream import timestamps, wire
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, TurnStart
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 from tests.builders import make_result
@@ -139,6 +140,23 @@ class Story:
     async def save(self) -> None:
         await self.change(problem="")
 
+    async def empty(self) -> None:
+        """Remove all events, as jp may from its file."""
+        await self.replace_rows()
+
+    async def refill(self) -> None:
+        await self.replace_rows(TurnStart(), ChatRequest("Again"))
+
+    async def replace_rows(self, *kinds: Any) -> None:
+        def replace() -> None:
+            elements = [wire.write_element(making.event(kind)) for kind in kinds]
+            row = Conversation.objects.get(pk=self.key)
+            external_appends._replace_rows(row, elements)
+            row.save()
+
+        await run_in_db_thread(replace)
+        await self.publish()
+
     async def archive(self) -> None:
         await self.change(archived=True)
 
@@ -212,6 +230,27 @@ async def test_open_page_shows_what_a_reload_shows(saved_world: World, name: str
     async with connect_page(saved_world.people[name], **page.read_state()) as socket:
         page.apply_update(await socket.receive_all())
         for change in CHANGES:
+            await change(story)
+            page.apply_update(await socket.receive_all())
+            assert await find_differences(page, *view) == [], change.__name__
+
+
+@pytest.mark.parametrize("show", ["", "tools"])
+async def test_open_page_of_an_empty_conversation_shows_what_a_reload_shows(
+    saved_world: World, show: str
+):
+    saved_world.conversation = await run_in_db_thread(making.conversation, saved_world.workspace)
+    story, view = Story(saved_world), (saved_world, "owner", show)
+    page = await run_in_db_thread(load_page, *view)
+    async with connect_page(saved_world.people["owner"], **page.read_state()) as socket:
+        page.apply_update(await socket.receive_all())
+        for change in (
+            Story.start_run,
+            Story.finish_call,
+            Story.end_run,
+            Story.empty,
+            Story.refill,
+        ):
             await change(story)
             page.apply_update(await socket.receive_all())
             assert await find_differences(page, *view) == [], change.__name__

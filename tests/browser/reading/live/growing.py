@@ -37,12 +37,13 @@ class Growing:
     def _write_folder(self, folder: Path, length: int) -> Path:
         folder.mkdir()
         (folder / "events.json").write_bytes(synthetic.make_events_file(length))
-        about = {
-            "title": self._title,
-            "last_activated_at": timestamps.format_timestamp(synthetic.BEGIN),
-        }
-        (folder / "metadata.json").write_text(json.dumps(about))
+        self._write_metadata(folder, self._title)
         return folder
+
+    def _write_metadata(self, folder: Path, title: str) -> None:
+        last_activity = timestamps.format_timestamp(synthetic.BEGIN)
+        metadata = {"title": title, "last_activated_at": last_activity}
+        (folder / "metadata.json").write_text(json.dumps(metadata))
 
     def _find_path(self) -> str:
         """Return the path of its page, which is empty while it is not listed."""
@@ -58,6 +59,9 @@ class Growing:
         """Wait until whoever opens it finds so many events."""
         attribute = f'data-entry-count="{length}"'
         wait_until(lambda: attribute in self.visit.home.owner.get(self.path).text, "it is known")
+
+    def rename(self, title: str) -> None:
+        self._write_metadata(self._file.parent, title)
 
     def hold(self, data: bytes) -> None:
         """Let it hold something else."""

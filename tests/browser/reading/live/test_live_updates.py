@@ -108,7 +108,7 @@ def test_event_that_newly_matches_the_filter_appears_in_its_place(growing: Growi
         growing.hold(of(kinds[:length]))
         wait_for_events(page, length)
     live = page.evaluate(SHOWN)
-    expect(page.locator("#transcript > .empty")).to_have_count(0)
+    expect(page.locator("#empty-transcript")).to_be_hidden()
     page.reload()
     assert live == page.evaluate(SHOWN)
     assert len(live) == 7
@@ -151,6 +151,29 @@ def test_events_after_a_rewritten_file_appear(growing: Growing):
 
 
 @pytest.mark.proof  # a variant
+def test_page_tells_that_its_file_is_cut_emptied_and_filled_again(growing: Growing):
+    page = growing.visit.open(growing.path)
+    wait_until_connected(page)
+    problem, empty_text = page.locator("#conversation-problem"), page.locator("#empty-transcript")
+    bars = page.locator("#time-strip svg")
+    expect(bars).to_have_count(1)
+    growing.hold(b"[{")
+    expect(problem).to_contain_text("This conversation can't be read", timeout=20_000)
+    problem.evaluate("element => element.isFirst = true")
+    growing.rename("Another title")
+    expect(page.locator("#heading")).to_have_text("Another title", timeout=20_000)
+    assert problem.evaluate("element => element.isFirst"), "it is announced once"
+    growing.hold(b"[]\n")
+    wait_for_events(page, 0)
+    expect(empty_text).to_have_text("No messages yet.")
+    expect(problem).to_be_hidden()
+    expect(bars).to_have_count(0)
+    growing.grow(30)
+    wait_for_events(page, 30)
+    expect(empty_text).to_be_hidden()
+    expect(bars).to_have_count(1)
+
+
 def test_fragment_of_an_older_revision_is_sent_again(growing: Growing):
     page = growing.visit.open(growing.path)
     routes = hold_requests(page, "at=end")
