@@ -179,7 +179,7 @@ def test_copies_that_agree_again_are_imported_and_clear_the_problem(conversation
     assert (fresh(conversation).problem, fresh(conversation).entry_count) == ("", 3)
 
 
-def test_pass_reports_a_conversation_whose_copies_agree_again_without_new_events(
+def test_pass_reports_copies_that_agree_again_without_new_events(
     conversation: Conversation,
 ):
     on_disk(conversation, DIFFERENT["no JSON"])
