@@ -7,7 +7,6 @@ constants as the code defines them.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import defaultdict
 from functools import cache
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import list_files, list_modules, read_text, walk_nodes
+from tests.architecture.tree import list_files, list_modules, read_outline, read_text
 
 MAP = Path("ARCHITECTURE.md")
 #: Bytes of two pages, and those kept for rows of packages to come: two or three.
@@ -181,9 +180,9 @@ def test_module_names_of_a_layer_differ():
 def test_class_names_differ():
     holders: defaultdict[str, list[Path]] = defaultdict(list)
     for path in list_modules("jpweb"):
-        for node in walk_nodes(path):
-            if isinstance(node, ast.ClassDef) and node.name not in FRAMEWORK_CLASSES:
-                holders[node.name].append(path)
+        for name in read_outline(path).class_names:
+            if name not in FRAMEWORK_CLASSES:
+                holders[name].append(path)
     assert {name: paths for name, paths in holders.items() if len(paths) > 1} == {}
 
 

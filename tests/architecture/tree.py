@@ -53,11 +53,35 @@ class Function(NamedTuple):
     line_count: int
 
 
+class Alias(NamedTuple):
+    """Another name under which a module is imported, or something of it, with its line."""
+
+    name: str
+    line: int
+    imported: str
+
+
+class Outline(NamedTuple):
+    """What a module defines and imports."""
+
+    functions: list[Function]
+    class_names: list[str]
+    aliases: list[Alias]
+
+
 @cache
-def list_functions(path: Path) -> list[Function]:
-    """Return a module's functions; parsing all modules takes 2 s."""
-    return [
-        Function(node.name, node.lineno, (node.end_lineno or 0) - node.lineno + 1)
-        for node in walk_nodes(path)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
+def read_outline(path: Path) -> Outline:
+    """Return a module's outline; parsing all modules takes 2 s."""
+    outline = Outline([], [], [])
+    for node in walk_nodes(path):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            line_count = (node.end_lineno or 0) - node.lineno + 1
+            outline.functions.append(Function(node.name, node.lineno, line_count))
+        elif isinstance(node, ast.ClassDef):
+            outline.class_names.append(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            aliases = (alias for alias in node.names if alias.asname)
+            outline.aliases.extend(
+                Alias(alias.asname or "", node.lineno, alias.name) for alias in aliases
+            )
+    return outline
