@@ -22,9 +22,11 @@ from tests.machine.suite.locks import check_no_lock_left
 from tests.machine.suite.patches import compile_under_patches
 from tests.machine.suite.shortcuts import (
     begin_one_session,
+    empty_filled_tables,
     remember_versions,
     reuse_static_files,
     skip_permissions,
+    store_page_contexts,
 )
 from tests.machine.templates import (
     begin_migrated_sqlite,
@@ -93,6 +95,8 @@ def shortcuts(django_test_environment: None) -> Iterator[None]:
         reuse_static_files(patch)
         remember_versions(patch)
         begin_one_session(patch)
+        store_page_contexts(patch)
+        empty_filled_tables(patch)
         yield
 
 
