@@ -24,6 +24,7 @@ _early_makers: list[threading.Thread] = []
 #: ``manage.py`` without the garbage collector, which took 3.6 of 12.6 s to migrate.
 _MANAGE = (
     "import gc, runpy, sys; gc.disable(); sys.argv[0] = 'manage.py'; "
+    "from tests.machine.suite.migrations import render_less; render_less(); "
     "runpy.run_path('manage.py', run_name='__main__')"
 )
 

@@ -36,7 +36,6 @@ LONG_GROUPS = (
     "tests/cli/test_serve.py",
     "tests/installing/test_upgrade.py",
     "tests/web/test_access.py",
-    "tests/store/test_migrations.py",
     "tests/cli/test_gc_tuning.py",
     "tests/installing/test_reinstalling.py",
     "tests/browser/workshop",
