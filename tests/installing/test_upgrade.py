@@ -18,13 +18,14 @@ EARLIER = sorted((ROOT / "tests" / "samples" / "upgrade").iterdir())
 PARK_AFTER_SECONDS = "600"
 
 
-def load(folder: Path, engine: str, data: Path, postgres: Cluster) -> dict[str, str]:
+def load(folder: Path, engine: str, data: Path, request: pytest.FixtureRequest) -> dict[str, str]:
     """Make a database of a dump; return the settings with which it is served."""
     text = (folder / f"{engine}.sql").read_text()
     if engine == "sqlite":
         data.mkdir()
         dumps.load_sqlite(text, data / "jpweb.sqlite3")
         return {}
+    postgres: Cluster = request.getfixturevalue("postgres")
     url = postgres()
     dumps.load_postgresql(text, url)
     return {"DATABASE_URL": url}
@@ -33,13 +34,13 @@ def load(folder: Path, engine: str, data: Path, postgres: Cluster) -> dict[str, 
 @pytest.mark.parametrize("engine", ["sqlite", pytest.param("postgresql", marks=pytest.mark.proof)])
 @pytest.mark.parametrize("folder", EARLIER, ids=[folder.name for folder in EARLIER])
 def test_data_of_an_earlier_jpweb_shows_the_same_pages(
-    live: Live, postgres: Cluster, tmp_path: Path, folder: Path, engine: str
+    live: Live, request: pytest.FixtureRequest, tmp_path: Path, folder: Path, engine: str
 ):
     server = live(
         start=False, data=tmp_path / "upgraded", JPWEB_PARK_AFTER_SECONDS=PARK_AFTER_SECONDS
     )
     server.settings |= {"JPWEB_SCRIPT_PACE_SECONDS": "0"} | load(
-        folder, engine, server.data, postgres
+        folder, engine, server.data, request
     )
     owner = Owner(server.start())
     recorded = reading.load_pages(folder / "pages.txt")

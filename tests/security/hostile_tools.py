@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.machine.ports import LOOPBACK, wait_until
 from tests.machine.serving import Server
+from tests.machine.sizes import choose_size
 from tests.machine.visiting import Visitor
 from tests.security.rows import query
 
@@ -59,9 +60,11 @@ command = "sh aim.sh {{{{tool.arguments.target}}}}"
 run = "ask"
 parameters.target = {{type = "string", default = "safe"}}
 """
+#: Seconds between two logs of 100 kB: without a pause both processes are busy until the stop.
+_PAUSE_SECONDS = choose_size(0.02, 0.0)
 #: Asks without end and reads no reply; or sends logs, and 12 MiB of errors, until it is stopped.
 _FLOOD = """
-import json, sys, threading
+import json, sys, threading, time
 from itertools import count
 from pathlib import Path
 
@@ -95,6 +98,7 @@ def flood(name):
             send(id=f"{number:02000}", method="elicitation/create", params=FORM)
         else:
             send(method="notifications/message", params=LOG)
+            time.sleep(PAUSE_SECONDS)
 
 for line in sys.stdin:
     message = json.loads(line)
@@ -160,7 +164,7 @@ def flood_messages(server: Server, owner: Visitor, root: Path, workspace_id: int
     Its descriptions have 750,000 characters and the beginnings of 250,000 sentences. One form has
     9,000 fields, and 60,000 names of required ones.
     """
-    (root / "flood.py").write_text(_FLOOD)
+    (root / "flood.py").write_text(_FLOOD.replace("PAUSE_SECONDS", str(_PAUSE_SECONDS)))
     (root / ".jp" / "config.toml").write_text(_FLOOD_CONFIGURATION)
     _trust_tools(owner, workspace_id)
     page = owner.begin(str(workspace_id), "/call forms {}")

@@ -16,9 +16,9 @@ from tests.machine.sizes import choose_size
 from tests.machine.visiting import Visitor
 from tests.security.rows import find_workspace, query
 
-#: Seconds between two rounds, unless the work ends. Without a pause, which their medians need, the
-#: pages take half of the server's processor time.
-PAUSE_SECONDS = choose_size(0.5, 0.0)
+#: Seconds between two rounds, unless the work ends. Without a pause, as their medians need it, the
+#: pages take half of the server's processor time; with half a second a quarter.
+PAUSE_SECONDS = choose_size(1.5, 0.0)
 _LINK = re.compile(r"data-link>([^<]+)<")
 
 

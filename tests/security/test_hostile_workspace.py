@@ -36,7 +36,7 @@ from tests.store.making import write_folder
 MEMORY_KIB = 1024 * 1024
 LIMIT = ("sh", "-c", 'ulimit -v "$0"; exec "$@"', str(MEMORY_KIB))
 ROUNDS = choose_size(3, 30)
-TINY_ELEMENTS = choose_size(20_000, 240_000)
+TINY_ELEMENTS = choose_size(6_000, 240_000)
 #: The median of each page and of a write, in its quiet time. Three of three runs met it, with
 #: two idle cores.
 MAX_SLOWDOWN = 2.0

@@ -149,7 +149,7 @@ _FUZZED_TARGETS = (
     "GET /", "HEAD /", "OPTIONS /", "GET /conversations", "GET /sign-in", "GET /nowhere",
     "GET /audit.jsonl", "GET /ws", "POST /sign-in", "POST /conversations/new", "POST /join",
 )  # fmt: skip
-_FUZZED_REQUESTS = choose_size(400, 10_000)
+_FUZZED_REQUESTS = choose_size(200, 10_000)
 
 
 def test_no_odd_header_of_a_client_makes_an_error(server: Server, owner: Visitor):
