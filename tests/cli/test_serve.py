@@ -122,6 +122,7 @@ _LATE = (
 )
 
 
+@pytest.mark.proof  # a moment's race; test_a_taken_port_is_one_line refuses one taken before
 def test_port_that_is_taken_during_the_start_is_refused(live: Live):
     with socket.create_server((LOOPBACK, 0)) as listener:
         port = listener.getsockname()[1]

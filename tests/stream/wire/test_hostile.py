@@ -28,7 +28,7 @@ SAMPLES = Path(__file__).parents[2] / "samples"
 FILES = [path.read_bytes() for path in sorted((SAMPLES / "layouts").glob("*.json"))]
 EVENTS = [path.read_bytes() for path in sorted((SAMPLES / "events").glob("*.json"))]
 ALL = b"[\n" + b",\n".join(EVENTS) + b"]\n"
-SECONDS = float(os.environ.get("JPWEB_FUZZ_SECONDS", "5"))
+SECONDS = float(os.environ.get("JPWEB_FUZZ_SECONDS", "3"))
 SIZE = 200_000_000
 
 
