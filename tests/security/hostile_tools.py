@@ -1,6 +1,6 @@
 """Tools of a hostile workspace.
 
-A local one repeats a secret, one gets another default meanwhile, and an MCP server floods.
+A local one repeats a secret, one gets another default meanwhile, and MCP servers flood.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ import base64
 import html
 import re
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-from tests.machine.ports import LOOPBACK, wait_until
+from tests.machine.ports import LOOPBACK, end_process, free_port, is_accepting, wait_until
 from tests.machine.serving import Server
 from tests.machine.sizes import choose_size
 from tests.machine.visiting import Visitor
@@ -122,6 +123,68 @@ arguments = ["flood.py"]
 forms = {{source = "mcp.loud", run = "unattended"}}
 noise = {{source = "mcp.loud", run = "unattended"}}
 """
+#: Sends a reply in chunks of a byte, or interim responses, without end.
+_DRIP = """
+import json, sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+PIECES = {"crumbs": b"1\\r\\n \\r\\n" * 20_000, "hints": b"HTTP/1.1 103 Hint\\r\\n\\r\\n" * 5_000}
+RESULTS = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "x", "version": "1"},
+    },
+    "tools/list": {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in PIECES]},
+}
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if message["method"] == "tools/call":
+            self.drip(message["params"]["name"])
+        elif "id" in message:
+            unknown = {"error": {"code": -32601, "message": "no such method"}}
+            known = {name: {"result": result} for name, result in RESULTS.items()}
+            content = known.get(message["method"], unknown)
+            self.reply(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], **content}))
+        else:
+            self.reply(202)
+
+    def do_GET(self):
+        self.reply(405)
+
+    def reply(self, status, text=""):
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def drip(self, name):
+        if name == "crumbs":
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+        while True:
+            self.wfile.write(PIECES[name])
+            Path(name).touch()
+
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+_DRIP_CONFIGURATION = """
+[providers.mcp.leaky]
+type = "http"
+url = "http://127.0.0.1:PORT/mcp"
+
+[conversation.tools]
+crumbs = {source = "mcp.leaky", run = "unattended"}
+hints = {source = "mcp.leaky", run = "unattended"}
+"""
 #: Bytes of a file that the server holds open and nobody can name: SQLite's are larger, and named.
 _MAX_UNNAMED_BYTES = 2**20
 _TRUST_ITEM = re.compile(r'name="item" value="([^"]+)"')
@@ -176,6 +239,30 @@ def flood_messages(server: Server, owner: Visitor, root: Path, workspace_id: int
     assert _find_largest_unnamed_file(server) <= _MAX_UNNAMED_BYTES
     assert owner.post(f"{page}/stop", page).status == 200
     _wait_for_states(server, page, "stopped")
+
+
+def drip_replies(server: Server, owner: Visitor, root: Path, workspace_id: int) -> None:
+    """Let an MCP server over HTTP never come to its reply, or to its end, which can be stopped."""
+    (root / "drip.py").write_text(_DRIP)
+    port = free_port()
+    config_file = root / ".jp" / "config.toml"
+    config_file.write_text(_DRIP_CONFIGURATION.replace("PORT", str(port)))
+    with subprocess.Popen(
+        [sys.executable, "drip.py", str(port)], cwd=root, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            wait_until(lambda: is_accepting(port), "the MCP server listens", 60)
+            _trust_tools(owner, workspace_id)
+            page = owner.begin(str(workspace_id), "/call hints {}")
+            _wait_for_states(server, page, "done")
+            assert "it sent more than 65,536 bytes before its reply" in owner.get(page).text
+
+            page = owner.begin(str(workspace_id), "/call crumbs {}")
+            wait_until((root / "crumbs").exists, "the server drips", 60)
+            assert owner.post(f"{page}/stop", page).status == 200
+            _wait_for_states(server, page, "stopped")
+        finally:
+            end_process(process)
 
 
 def _trust_tools(owner: Visitor, workspace_id: int) -> None:

@@ -18,7 +18,12 @@ from tests.machine.sizes import IS_PROOF, choose_size
 from tests.machine.visiting import Visitor
 from tests.security import hostile
 from tests.security.effort import Effort
-from tests.security.hostile_tools import flood_messages, misuse_tools, refuse_private_channels
+from tests.security.hostile_tools import (
+    drip_replies,
+    flood_messages,
+    misuse_tools,
+    refuse_private_channels,
+)
 from tests.security.neighbor import Neighbor
 from tests.security.odd_events import (
     LAYERED,
@@ -215,6 +220,7 @@ def test_hostile_workspace_reaches_nothing_outside(
             partial(refuse_private_channels, owner, workspace_id),
             partial(misuse_tools, server, owner, root, workspace_id),
             partial(flood_messages, server, owner, root, workspace_id),
+            partial(drip_replies, server, owner, root, workspace_id),
         )
         busy["contents"] = neighbor.visit_until(*(pool.submit(content) for content in contents))
         writing = pool.submit(

@@ -38,7 +38,7 @@ from jpweb.agent.certificates import load_certificates
 from jpweb.agent.config import McpServer
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.tool_outcome import Failed, Success
-from jpweb.agent.tools.mcp import command_transport, message_limit, open_requests
+from jpweb.agent.tools.mcp import command_transport, message_limit, network_limit, open_requests
 from jpweb.agent.tools.mcp.elicitation import Elicitation
 from jpweb.agent.tools.mcp.error_text import find_first_error
 from jpweb.agent.tools.mcp.message_limit import MessagePace
@@ -250,12 +250,16 @@ async def connect_http(
     session: McpSession, url: str, headers: Mapping[str, str]
 ) -> AsyncIterator[None]:
     """Connect to a server that runs elsewhere. Raises ToolUnavailable for invalid headers."""
+    pace = MessagePace()
     async with (
         httpx2.AsyncClient(
             headers=_clean_headers(headers) | message_limit.UNCODED_HEADERS,
             timeout=_HTTP_TIMEOUT,
             verify=load_certificates(),
-            event_hooks={"response": [message_limit.make_response_hook(MessagePace())]},
+            event_hooks={
+                "request": [network_limit.make_request_hook(pace, session.note_limit)],
+                "response": [message_limit.make_response_hook(pace, session.note_limit)],
+            },
         ) as client,
         session.connect_over(
             streamable_http_client(

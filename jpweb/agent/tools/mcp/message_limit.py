@@ -7,7 +7,7 @@ Beyond the rate, reading pauses, so that the pipe or the connection holds the se
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import cast
+from typing import NoReturn, cast
 
 import anyio
 import httpx2
@@ -31,10 +31,13 @@ MAX_TOOLS, MAX_TOOL_PAGES = 2_000, 100
 MESSAGE_BURST, MESSAGES_PER_SECOND = 1_000.0, 400.0
 #: Messages that a request counts as: the SDK runs a task, validates four times and replies.
 _REQUEST_COST = 5
+#: Messages that a response over HTTP counts as: the SDK may connect again for each, in 2 to 3 ms.
+_RESPONSE_COST = 10
 BYTE_BURST, BYTES_PER_SECOND = 16.0 * 2**20, 4.0 * 2**20
 VALUE_BURST, VALUES_PER_SECOND = float(MAX_MESSAGE_VALUES), 25_000.0
 #: Replies are not compressed: decoders have no limit, and make gigabytes of 64 KiB.
 UNCODED_HEADERS = {"Accept-Encoding": "identity"}
+_COMPRESSION_TEXT = "its reply is compressed, although the request excludes that"
 _EVENT_STREAM = "text/event-stream"
 _OK_STATUS = 200
 
@@ -117,14 +120,19 @@ def measure_cost(message: SessionMessage | None) -> int:
 
 
 class _LimitedStream(httpx2.AsyncByteStream):
-    """The body of a response. Raises MessageTooLong beyond the limit."""
+    """The body of a response. Raises MessageTooLong beyond the limit.
 
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+    A chunk counts as a message: one of a byte costs 0.02 ms, and a read brings 10,000 of them.
+    """
+
+    def __init__(self, stream: httpx2.AsyncByteStream, pace: MessagePace) -> None:
         self._stream = stream
+        self._pace = pace
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         remaining_bytes, counter = MAX_MESSAGE_BYTES, ValueCounter()
         async for chunk in self._stream:
+            earlier_count = counter.count
             remaining_bytes -= len(chunk)
             counter.feed(chunk)
             if remaining_bytes < 0:
@@ -132,6 +140,7 @@ class _LimitedStream(httpx2.AsyncByteStream):
             if counter.count > MAX_MESSAGE_VALUES:
                 raise MessageTooLong(describe_value_limit())
             yield chunk
+            await anyio.sleep(self._pace.count_received(1, 0, counter.count - earlier_count))
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -152,7 +161,7 @@ class _EventStream(httpx2.AsyncByteStream):
         async for chunk in self._stream:
             line_count, value_count = self._count(chunk)
             yield chunk
-            await anyio.sleep(self._pace.count_received(line_count, len(chunk), value_count))
+            await anyio.sleep(self._pace.count_received(line_count, 0, value_count))
 
     def _count(self, chunk: bytes) -> tuple[int, int]:
         """Return how many lines and values a chunk has."""
@@ -186,7 +195,18 @@ class _EventStream(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def make_response_hook(pace: MessagePace) -> Callable[[httpx2.Response], Awaitable[None]]:
+def refuse_reply(
+    request: httpx2.Request, description: str, note_limit: Callable[[str], None]
+) -> NoReturn:
+    """Raise ToolUnavailable, which ends the session where a message was sent (POST)."""
+    if request.method == "POST":
+        note_limit(description)
+    raise ToolUnavailable(description)
+
+
+def make_response_hook(
+    pace: MessagePace, note_limit: Callable[[str], None]
+) -> Callable[[httpx2.Response], Awaitable[None]]:
     """Return the hook that limits the responses of one connection."""
 
     async def limit_response(response: httpx2.Response) -> None:
@@ -195,7 +215,7 @@ def make_response_hook(pace: MessagePace) -> Callable[[httpx2.Response], Awaitab
         The SDK reads a stream of events by event, others as a whole.
         """
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise ToolUnavailable("its reply is compressed, although the request excludes that")
+            refuse_reply(response.request, _COMPRESSION_TEXT, note_limit)
         content_type = response.headers.get("content-type", "").lower()
         is_event_stream = response.status_code == _OK_STATUS and content_type.startswith(
             _EVENT_STREAM
@@ -204,7 +224,7 @@ def make_response_hook(pace: MessagePace) -> Callable[[httpx2.Response], Awaitab
         if is_event_stream and response.request.method != "DELETE":
             response.stream = _EventStream(stream, pace)
         else:
-            response.stream = _LimitedStream(stream)
-        await anyio.sleep(pace.count_received(1, 0))
+            response.stream = _LimitedStream(stream, pace)
+        await anyio.sleep(pace.count_received(_RESPONSE_COST, 0))
 
     return limit_response

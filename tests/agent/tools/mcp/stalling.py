@@ -28,7 +28,8 @@ class StallingServer:
     """Leaves the requests of the ``stalled`` methods without an answer, their connections open.
 
     It hangs up on the next request of each method of ``dropped``. ``has_restarted``: it no longer
-    knows the session. ``headers`` are added to its replies.
+    knows the session. ``headers`` are added to its replies. ``has_endless_head``: it never comes to
+    the reply to a call.
     """
 
     stalled: set[str]
@@ -36,6 +37,7 @@ class StallingServer:
     dropped: set[str] = field(default_factory=set)
     has_restarted: bool = False
     headers: str = ""
+    has_endless_head: bool = False
     methods: list[str] = field(default_factory=list)
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
@@ -64,6 +66,11 @@ class StallingServer:
             await reader.read()  # until the client hangs up
         elif message["method"] in self.dropped:
             self.dropped.remove(message["method"])
+        elif self.has_endless_head and message["method"] == "tools/call":
+            with suppress(ConnectionError):
+                while True:
+                    writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000)
+                    await writer.drain()
         elif self.has_restarted and message["method"] != "initialize":
             writer.write(_format_response("404 Not Found"))
         else:
@@ -98,6 +105,8 @@ def _make_response(message: dict[str, Any]) -> bytes:
     reply: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
     if message["method"] in _RESULTS:
         reply["result"] = _RESULTS[message["method"]]
+    elif error := message.get("params", {}).get("arguments", {}).get("error"):
+        reply["error"] = error
     elif size := message.get("params", {}).get("arguments", {}).get("size"):
         values = [0] * message["params"]["arguments"].get("values", 0)
         content = [{"type": "text", "text": "x" * size}]

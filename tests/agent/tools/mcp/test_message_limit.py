@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import nullcontext
 
 import pytest
-from httpx2 import AsyncByteStream, ByteStream, SSEError
+from httpx2 import AsyncByteStream, ByteStream, Request, SSEError
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
@@ -14,13 +14,19 @@ from jpweb.agent.config import McpServer
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.tool_outcome import Failed, Success
 from jpweb.agent.tools.mcp import (
+    client,
     command_transport,
     connect_servers,
     message_limit,
     message_parser,
 )
 from jpweb.agent.tools.mcp import connections as connections_module
-from jpweb.agent.tools.mcp.message_limit import MessagePace, MessageTooLong, ValueCounter
+from jpweb.agent.tools.mcp.message_limit import (
+    MessagePace,
+    MessageTooLong,
+    ValueCounter,
+    refuse_reply,
+)
 from jpweb.agent.tools.mcp.message_parser import MessageParser
 from tests.agent.tools.local.commands import wait_until
 from tests.agent.tools.mcp.serving import call_tool, make_stdio_server, make_tool_config
@@ -124,6 +130,24 @@ async def test_command_that_sends_too_fast_is_held_back(tmp_path, monkeypatch, b
         await wait_until(lambda: line_count > 5)
         call.cancel()
     assert line_count < 110
+
+
+class RecordingPace(MessagePace):
+    """Counts, and holds nothing back."""
+
+    def __init__(self) -> None:
+        self.counts: list[tuple[int, int, int]] = []
+
+    def count_received(self, messages: int, size: int, values: int = 0) -> float:
+        self.counts.append((messages, size, values))
+        return 0.0
+
+
+async def test_chunks_of_a_reply_count_as_messages():
+    pace = RecordingPace()
+    stream = message_limit._LimitedStream(ChunkStream([b"[1", b",", b"2]"]), pace)
+    assert b"".join([chunk async for chunk in stream]) == b"[1,2]"
+    assert pace.counts == [(1, 0, 1), (1, 0, 1), (1, 0, 0)]
 
 
 def test_events_are_counted_by_lines_and_values():
@@ -241,6 +265,39 @@ async def test_address_that_sends_compressed_replies_is_unavailable(tmp_path):
             assert connections.unavailable == {
                 "bad": "its reply is compressed, although the request excludes that"
             }
+
+
+async def test_interim_responses_without_end_fail_only_their_call(tmp_path):
+    async with serve_stalling() as server, asyncio.timeout(60):
+        config = McpServer("probe", url=server.url)
+        async with connect_servers([config], tmp_path) as connections:
+            server.has_endless_head = True
+            assert await call_tool(connections, "add", {"size": 1}) == Failed(
+                "The call to the MCP server probe failed: it sent more than 65,536 bytes before "
+                "its reply"
+            )
+            server.has_endless_head = False
+            assert await call_tool(connections, "add", {"size": 1}) == Success("x")
+
+
+async def test_heads_of_replies_count_as_bytes(tmp_path, monkeypatch):
+    pace = RecordingPace()
+    monkeypatch.setattr(client, "MessagePace", lambda: pace)
+    async with serve_stalling() as server:
+        server.headers = f"\r\nX-Long: {'x' * 20_000}"
+        config = McpServer("probe", url=server.url)
+        async with connect_servers([config], tmp_path) as connections:
+            earlier_size = sum(size for _, size, _ in pace.counts)
+            assert await call_tool(connections, "add", {"size": 1}) == Success("x")
+    assert sum(size for _, size, _ in pace.counts) - earlier_size > 20_000
+
+
+def test_refused_reply_is_noted_where_a_message_was_sent():
+    notes: list[str] = []
+    for method in ("GET", "POST", "DELETE"):
+        with pytest.raises(ToolUnavailable, match="too much"):
+            refuse_reply(Request(method, "http://127.0.0.1/"), f"too much: {method}", notes.append)
+    assert notes == ["too much: POST"]
 
 
 async def test_lines_are_read_in_time_in_proportion_to_their_length(monkeypatch):
