@@ -58,8 +58,12 @@ _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?|")
 _REFUSED_STATE_TEXT = "requestState"
 #: The SDK's error for a server that no longer knows the session (HTTP 404): it has restarted.
 _LOST_SESSION = (INVALID_REQUEST, "Session terminated")
-#: Codes of errors that the SDK itself makes, with pieces of the data it received.
-_SDK_ERROR_CODES = (CONNECTION_CLOSED, PARSE_ERROR)
+#: How the errors begin that the SDK itself makes, by codes that servers use too. They may hold
+#: pieces of the data it received.
+_SDK_ERROR_STARTS = {
+    CONNECTION_CLOSED: ("Connection closed", "SSE stream "),
+    PARSE_ERROR: ("Failed to parse ",),
+}
 #: Sentences for the SDK's errors. It raises RuntimeError about a server's invalid answer.
 _ERROR_SENTENCES = (
     ((httpx2.HTTPError, httpx2.InvalidURL), "its address can't be reached"),
@@ -110,7 +114,7 @@ class McpSession:
         try:
             yield
         except (MCPError, ExceptionGroup) as error:
-            if self._loss_text:
+            if self._loss_text and not _is_reply(error):
                 raise ToolUnavailable(self._loss_text) from error
             raise
 
@@ -277,7 +281,7 @@ def describe_error(error: BaseException) -> str:
             return str(unavailability)
         case failure if limit := message_limit.find_limit(failure):
             return limit
-        case MCPError(code=code) if code == CONNECTION_CLOSED:
+        case MCPError(code=code) as failure if code == CONNECTION_CLOSED and not _is_reply(failure):
             return "it ended, or the connection to it was lost"
         case OSError(strerror=str(reason)):
             return f"it can't be reached: {reason}"
@@ -291,10 +295,17 @@ def describe_error(error: BaseException) -> str:
 def describe_call_error(error: BaseException) -> str:
     """Return a description of a failed call: the server's words where these are its answer."""
     match find_first_error(error):
-        case MCPError(code=code, message=message) if code not in _SDK_ERROR_CODES and message:
+        case MCPError(message=message) as failure if message and _is_reply(failure):
             return message
         case _:
             return describe_error(error)
+
+
+def _is_reply(error: Exception) -> bool:
+    """Tell whether an error is a server's reply, and not the SDK's own."""
+    return isinstance(error, MCPError) and not error.message.startswith(
+        _SDK_ERROR_STARTS.get(error.code, ())
+    )
 
 
 def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:

@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from jpweb.agent.config import McpServer
 from jpweb.agent.ports import Answer
 from jpweb.agent.tool_outcome import Failed, Question, Success
 from jpweb.agent.tools.mcp import CallLimits, connect_servers
 from jpweb.agent.tools.mcp import tool as mcp_tool
+from jpweb.agent.tools.mcp.client import describe_error
 from jpweb.agent.tools.mcp.tool import PausableTimeout
 from jpweb.stream.answer_type import Boolean
 from jpweb.stream.inquiry import AnswerReusePolicy, CancellationReason
@@ -24,6 +26,7 @@ from tests.agent.tools.mcp.serving import (
     call_tool,
     make_stdio_server,
 )
+from tests.agent.tools.mcp.stalling import serve_stalling
 from tests.machine.sizes import mark_proof
 
 OK = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
@@ -67,6 +70,36 @@ async def test_an_error_of_the_tool_is_a_failure(tmp_path, quiet_server):
         outcome = await call_tool(connections, "fail", {"why": "no luck"})
         assert isinstance(outcome, Failed)
         assert "no luck" in outcome.message
+
+
+@pytest.mark.parametrize("code", [-32000, -32700, -32050])
+async def test_error_of_a_server_is_told_in_its_words_under_any_code(tmp_path, code):
+    async with serve_stalling() as server:
+        config = McpServer("probe", url=server.url)
+        async with connect_servers([config], tmp_path) as connections:
+            error = {"code": code, "message": "Your quota is used up."}
+            assert await call_tool(connections, "add", {"error": error}) == Failed(
+                "The call to the MCP server probe failed: Your quota is used up."
+            )
+
+
+async def test_compressed_reply_to_a_call_is_named_and_fails_only_that_call(tmp_path):
+    async with serve_stalling() as server:
+        config = McpServer("probe", url=server.url)
+        async with connect_servers([config], tmp_path) as connections:
+            server.headers = "\r\nContent-Encoding: gzip"
+            assert await call_tool(connections, "add", {"size": 1}) == Failed(
+                "The call to the MCP server probe failed: its reply is compressed, although the "
+                "request excludes that"
+            )
+            server.headers = ""
+            assert await call_tool(connections, "add", {"size": 1}) == Success("x")
+
+
+def test_error_under_the_sdks_code_is_a_loss_only_in_the_sdks_words():
+    assert describe_error(MCPError(-32000, "Sign in first")) == "it returned an error"
+    lost_text = "it ended, or the connection to it was lost"
+    assert describe_error(MCPError(-32000, "Connection closed")) == lost_text
 
 
 async def test_a_result_is_not_matched_with_patterns_of_its_server(tmp_path):
