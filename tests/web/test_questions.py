@@ -348,6 +348,17 @@ def test_questions_page_lists_lost_questions_and_own_answers(world: World):
     assert [t["data-reason"] for t in owner_page if t.get("class") == "row"] == ["lost"]
 
 
+def test_withdrawn_question_of_a_running_turn_does_not_say_that_it_ended(world: World):
+    making.settle(world.question, Cancelled(CancellationReason.LOST))
+    assert world.run.is_unfinished
+    conversation_page = f"/conversations/{world.conversation.pk}"
+    for path in ("/questions", conversation_page, "/audit?reason=lost"):
+        page = parse_page(world.client("owner").get(path))
+        assert "call or turn stopped waiting" in page.text, path
+        assert "turn ended" not in page.text, path
+        assert "calls have ended" not in page.text, path
+
+
 def test_question_of_an_unknown_answer_type_can_be_declined(world: World):
     Inquiry.objects.filter(pk=world.question.pk).update(answer_type="colour")
     page = parse_page(world.client("responder").get("/questions"))

@@ -14,7 +14,7 @@ REASON_TEXTS: Mapping[CancellationReason, str] = {
     CancellationReason.ASSISTANT_ROUTING_DENIED: "misconfigured: routed to a model",
     CancellationReason.INVALID_STATIC_ANSWER: "misconfigured: invalid answer",
     CancellationReason.EXPIRED: "expired before an answer",
-    CancellationReason.LOST: "the turn ended before an answer",
+    CancellationReason.LOST: "the call or turn stopped waiting",
 }
 
 DECIDER_TEXTS: Mapping[str, str] = {
