@@ -21,7 +21,7 @@ from pydantic_ai.tools import ToolDefinition
 from jpweb.agent.certificates import load_certificates
 from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.ports import ProviderEvent, ProviderRequest, ReplyFinished, TokenUsage
-from jpweb.agent.providers.adapter import parameters
+from jpweb.agent.providers.adapter import network_reads, parameters
 from jpweb.agent.providers.adapter.base import ProviderAdapter
 from jpweb.agent.providers.adapter.error_mapping import (
     VENDOR_ERRORS,
@@ -98,6 +98,7 @@ def _open_http(idle_seconds: float) -> httpx2.AsyncClient:
         timeout=timeout,
         headers={"User-Agent": get_user_agent()},
         verify=load_certificates(),
+        event_hooks={"request": [network_reads.make_request_hook()]},
     )
 
 
