@@ -22,7 +22,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from tests.machine.sizes import choose_size
+from tests.machine.sizes import IS_PROOF, choose_size
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -56,6 +56,35 @@ EXPECT_MS = choose_size(20_000, 60_000)
 _FIND_VIOLATIONS = """([part, options]) => axe.run(part || document, options).then(found =>
   found.violations.map(
   each => `${each.id}: ${each.help} ${JSON.stringify(each.nodes[0].target)}`))"""
+#: Has axe look at the contrast of some texts alone: the first two of those with the same colors,
+#: font and backgrounds below them. A page of sixty items then takes 0.6 s instead of 1.6 s.
+_MARK_DISTINCT_COLORS = """(part) => {
+  const attribute = "data-distinct-color";
+  const backdrops = new Map([[null, ""]]);
+  const describe = (element) => {
+    if (!backdrops.has(element)) {
+      const { backgroundColor, backgroundImage, opacity, position } = getComputedStyle(element);
+      const own = [backgroundColor, backgroundImage, opacity, position].join();
+      backdrops.set(element, `${describe(element.parentElement)}/${own}`);
+    }
+    return backdrops.get(element);
+  };
+  const counts = new Map();
+  for (const element of document.querySelectorAll(`[${attribute}]`)) {
+    element.removeAttribute(attribute);
+  }
+  const whole = `:is(${part || "body"})`;
+  for (const element of document.querySelectorAll(`${whole}, ${whole} *`)) {
+    const hasText = element.matches("input, select, textarea") ||
+      [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!hasText || !element.checkVisibility() || element.matches(":disabled")) continue;
+    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(element);
+    const key = [color, fontSize, fontWeight, textShadow, describe(element)].join("|");
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+    if (counts.get(key) <= 2) element.setAttribute(attribute, "");
+  }
+  axe.configure({ rules: [{ id: "color-contrast", selector: `[${attribute}]` }] });
+}"""
 Scheme: TypeAlias = Literal["light", "dark"]
 
 
@@ -278,5 +307,7 @@ def list_violations(page: Page, rule: str = "", part: str = "") -> list[str]:
     options |= {"runOnly": [rule]} if rule else {}
     if not page.evaluate("Boolean(window.axe)"):
         page.evaluate(AXE_SCRIPT)
+    if not IS_PROOF:
+        page.evaluate(_MARK_DISTINCT_COLORS, part)
     violations: list[str] = page.evaluate(_FIND_VIOLATIONS, [part, options])
     return violations

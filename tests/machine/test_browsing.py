@@ -53,6 +53,17 @@ def test_list_violations_of_a_part_ignores_the_rest(open_page: Pages):
     assert [line.split(":")[0] for line in list_violations(page, part="main")] == ["label"]
 
 
+def test_list_violations_finds_one_text_of_low_contrast_among_others(open_page: Pages):
+    page = open_page()
+    dark_part = "<div style='background: #333'><p>words</p></div>"
+    page.set_content(
+        f"<html lang=en><title>t</title><main><h1>h</h1>{'<p>words</p>' * 5}{dark_part}</main>"
+    )
+    for part in ("", "div"):
+        violations = list_violations(page, part=part)
+        assert [line.split(":")[0] for line in violations] == ["color-contrast"]
+
+
 def open_sheet(pages: Pages, **look: Any) -> Page:
     """Open an empty page of an address, which no server has."""
     page = pages(**look)
