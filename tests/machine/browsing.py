@@ -43,8 +43,6 @@ LASTING_METHODS = (
     "add_locator_handler",
     "expose_binding",
     "expose_function",
-    "on",
-    "once",
     "route_web_socket",
     "set_default_timeout",
 )
@@ -114,6 +112,8 @@ class ContextPool:
         self._idle_pages: dict[BrowserContext, Page] = {}
         self._reusable_pages: set[Page] = set()
         self._listeners: dict[Page, Callable[[str], None]] = {}
+        #: The events of a page that a test listens to, with its handlers.
+        self._handlers: dict[Page, list[tuple[Any, Any]]] = defaultdict(list)
 
     def borrow(self, look: Look) -> BrowserContext:
         """Return a context without cookies, stored values, and pages of a test."""
@@ -160,6 +160,8 @@ class ContextPool:
         look = self._looks.pop(context)
         for page in context.pages:
             self._listeners.pop(page, None)
+            for event, handler in self._handlers.pop(page, []):
+                page.remove_listener(event, handler)
         if context not in self._reusable_contexts:
             self._reusable_pages.difference_update(context.pages)
             context.close()
@@ -196,6 +198,8 @@ class ContextPool:
         page.on("pageerror", lambda error: complain(f"uncaught: {error}"))
         for method_name in LASTING_METHODS:
             _call_before(page, method_name, partial(self._reusable_pages.discard, page))
+        for method_name in ("on", "once"):
+            _note_handlers(page, method_name, self._handlers)
         for input_device in (page.keyboard, page.mouse):
             _call_before(input_device, "down", partial(self._reusable_pages.discard, page))
         self._reusable_pages.add(page)
@@ -211,6 +215,19 @@ def _call_before(owner: object, method_name: str, act: Callable[[], object]) -> 
         return method(*args, **options)
 
     setattr(owner, method_name, call)
+
+
+def _note_handlers(
+    page: Page, method_name: str, handlers: dict[Page, list[tuple[Any, Any]]]
+) -> None:
+    """Have each handler of an event of a page noted, so that it can be removed."""
+    method: Callable[..., Any] = getattr(page, method_name)
+
+    def listen(event: Any, handler: Any) -> None:
+        handlers[page].append((event, handler))
+        method(event, handler)
+
+    setattr(page, method_name, listen)
 
 
 def _open_idle_page(page: Page) -> Page:
