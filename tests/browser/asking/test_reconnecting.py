@@ -113,6 +113,7 @@ def test_pages_reconnect_after_a_kill_and_the_question_still_waits(
     expect(page.get_by_text("The server stopped during this call")).to_have_count(0)
 
 
+@pytest.mark.proof  # missed updates come by the same cable
 def test_lost_connection_is_shown_however_soon_the_page_tries_again(visit: Visit, cable: Cable):
     visit.pages.forgive(DOWN)
     page = visit.open()

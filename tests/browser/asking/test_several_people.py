@@ -329,6 +329,7 @@ def test_removed_member_gets_no_more_updates(visit: Visit, name: str):
     expect(ada.get_by_role("heading", name="Page not found")).to_be_visible()
 
 
+@pytest.mark.proof  # test_accessibility looks at the page on a phone
 def test_the_people_page_fits_a_phone(visit: Visit, name: str):
     visit.home.invite(f"{name} of the very long name", "reader")
     page = visit.open(f"/workspaces/{visit.home.workspaces()['Demo']}/people", size=PHONE)

@@ -162,7 +162,7 @@ def test_control_enter_on_a_link_of_a_form_opens_it_in_a_new_tab(visit: Visit):
 
 
 @pytest.mark.parametrize(
-    "path", ["", "/charts", *mark_proof("/decisions", "/ledger", "/reviews/cancelled")]
+    "path", ["/charts", *mark_proof("", "/decisions", "/ledger", "/reviews/cancelled")]
 )
 def test_print_has_filters_in_words_instead_of_their_form(visit: Visit, path: str):
     page = visit.open(f"/audit{path}", size=SHEET)

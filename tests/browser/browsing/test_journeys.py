@@ -44,6 +44,7 @@ def find_far_event(page: Page, book: Book) -> str:
     return journey.wait_for_highlight(page, book.far)
 
 
+@pytest.mark.proof  # test_keyboard goes the same way; test_keys has the folds
 def test_search_leads_to_an_event_whose_address_others_can_open(
     visit: Visit, book: Book, second_visitor: Visitor
 ):

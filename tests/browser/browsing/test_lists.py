@@ -150,7 +150,7 @@ def test_a_title_and_labels_are_changed_with_scripts_off(visit: Visit):
 
 
 def test_start_page_opens_open_questions_by_keyboard(visit: Visit):
-    begin_and_list(visit, "Start roses")
+    visit.begin("Start roses")
     page = visit.open("/")
     check_accessibility(page)
     page.keyboard.press("j")

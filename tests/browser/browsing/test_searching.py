@@ -27,6 +27,7 @@ def open_search(visit: Visit, query: str = "", *, javascript: bool = True) -> Pa
     return page
 
 
+@pytest.mark.proof  # the journey of test_keyboard opens one
 def test_search_hit_is_opened_and_highlighted_by_keyboard(visit: Visit):
     page = open_search(visit)
     page.locator("h1").click()

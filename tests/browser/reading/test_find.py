@@ -166,6 +166,7 @@ def test_opening_find_leaves_the_reader_where_they_are(shelf: Visit, indexed_pat
     assert abs(page.evaluate("scrollY") - before) < 2
 
 
+@pytest.mark.proof  # the journey of browsing/test_keyboard follows one
 def test_search_hit_link_opens_find_with_highlighted_words(shelf: Visit, indexed_path: str):
     reply = shelf.home.owner.get(f"{indexed_path}/find?q={make_needle(40)}").text
     link = re.search(r'class="row-link hit-link" href="([^"]+)"', reply)

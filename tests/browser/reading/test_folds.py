@@ -61,7 +61,8 @@ def to_unanswered(page: Page) -> str:
     return unanswered
 
 
-@pytest.mark.parametrize("javascript", [pytest.param(True, marks=pytest.mark.proof), False])
+@pytest.mark.proof  # test_keys, of what is expanded; a link to a collapsed fold, below
+@pytest.mark.parametrize("javascript", [True, False])
 def test_copied_url_collapses_the_same_folds_for_another_person(visit: Visit, javascript: bool):
     page = night(visit)
     anchor = to_unanswered(page)

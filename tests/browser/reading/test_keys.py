@@ -74,7 +74,7 @@ def test_j_and_k_go_from_event_to_event(visit: Visit):
     ("key", "back_key", "selector"),
     [
         pytest.param("J", "K", PROMPT, marks=pytest.mark.proof),
-        ("i", "I", QUESTION),
+        pytest.param("i", "I", QUESTION, marks=pytest.mark.proof),
         pytest.param("e", "E", PROBLEM, marks=pytest.mark.proof),
     ],
 )
@@ -92,6 +92,7 @@ def test_event_kinds_have_keys_for_next_and_previous(
     at(page, ids[0])
 
 
+@pytest.mark.proof  # the journey of browsing/test_keyboard has it
 def test_url_leads_to_the_current_event(visit: Visit):
     page = tour(visit)
     page.keyboard.press("i")
@@ -257,6 +258,7 @@ def test_brackets_fold_and_unfold_all_that_is_loaded_and_say_so(shelf: Visit):
     expect(page.locator("#transcript details[open]")).to_have_count(0)
 
 
+@pytest.mark.proof  # the test of the outline presses G, test_windows gg
 def test_the_ends_have_keys(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     page.keyboard.press("G")
@@ -282,6 +284,7 @@ def test_shortcuts_are_off_in_fields_and_with_ctrl(visit: Visit):
     expect(page.locator("#transcript [aria-current]")).to_have_count(1)
 
 
+@pytest.mark.proof  # the journey of browsing/test_keyboard does
 def test_l_copies_the_link_of_the_event(visit: Visit):
     page = tour(visit)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

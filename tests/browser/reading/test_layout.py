@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.looks import CUT_NAMES, CUT_OFF, TOO_WIDE
 from tests.browser.pages import Visit
 from tests.machine.browsing import PHONE, WIDE
-from tests.machine.sizes import mark_proof
+from tests.machine.sizes import choose_size, mark_proof
 
 pytestmark = pytest.mark.browser
 
@@ -35,7 +35,7 @@ def get_box(locator: Locator) -> dict[str, float]:
     return {"x": box["x"], "y": box["y"], "height": box["height"]}
 
 
-@pytest.mark.parametrize("size", MAX_TOP)
+@pytest.mark.parametrize("size", [PHONE, pytest.param(WIDE, marks=pytest.mark.proof)])
 def test_first_event_is_near_the_top(visit: Visit, size: tuple[int, int]):
     page = visit.open(visit.find(TOUR), size=size)
     assert get_box(page.locator(ITEM).first)["y"] <= MAX_TOP[size]
@@ -84,6 +84,7 @@ def test_a_conversation_of_a_list_takes_two_lines(visit: Visit):
     assert get_box(row)["height"] <= MAX_LISTED_HEIGHT
 
 
+@pytest.mark.proof  # auditing/test_audit has it in two sizes
 def test_the_table_of_the_audit_begins_on_the_first_screen(visit: Visit):
     page = visit.open("/audit?demo=on")
     assert get_box(page.locator("tbody tr").first)["y"] <= MAX_TABLE_TOP
@@ -94,7 +95,7 @@ def test_the_tabs_stay_where_they_are_from_view_to_view(visit: Visit):
     tabs = page.get_by_label("Conversation views").get_by_role("link")
     names = tabs.all_inner_texts()
     places = []
-    for name in names:
+    for name in names[: choose_size(3, 7)]:
         page.get_by_label("Conversation views").get_by_role("link", name=name).click()
         expect(page.get_by_role("link", name=name, exact=True)).to_have_attribute(
             "aria-current", "page"
@@ -129,7 +130,7 @@ def test_the_current_tab_of_a_phone_is_in_view(visit: Visit, place: str):
 
 
 @pytest.mark.parametrize(
-    "path", ["/audit/ledger", "/audit?demo=1", *mark_proof("/audit/decisions?demo=1")]
+    "path", ["/audit/ledger", *mark_proof("/audit?demo=1", "/audit/decisions?demo=1")]
 )
 def test_long_texts_of_a_table_wrap_on_a_phone(visit: Visit, path: str):
     page = visit.open(path, size=PHONE)

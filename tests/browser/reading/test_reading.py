@@ -108,6 +108,7 @@ def test_a_call_and_its_inquiry_unfold_by_keyboard(visit: Visit):
     expect(inquiry.locator("[data-answer]")).to_be_hidden()
 
 
+@pytest.mark.proof  # test_keys does by brackets; test_layout presses the button
 def test_expand_all_and_collapse_all_change_every_fold(visit: Visit):
     page = tour(visit)
     answers = page.locator("[data-answer]")

@@ -90,6 +90,7 @@ def test_stop_during_a_reply_keeps_the_received_text(workshop: Stay):
     assert workshop.model.hangup_event.wait(10), "the vendor is left"
 
 
+@pytest.mark.proof  # tests/runtime/scenarios/test_interrupts has it
 def test_restarting_runs_the_tools_again_and_asks_again(workshop: Stay):
     page = begin_running_tool(
         workshop, Reply(Say('{"answer": false}')), Reply(Say("Both are done."))

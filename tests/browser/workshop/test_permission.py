@@ -111,6 +111,7 @@ def test_permission_once_covers_one_call_and_turn_covers_later_calls(workshop: S
     expect(find_prompt(page, "run")).to_contain_text('"four"')
 
 
+@pytest.mark.proof  # tests/agent/tool_calls/test_prompting; test_prompts denies
 def test_a_call_is_skipped_and_the_model_reads_why(workshop: Stay):
     page = workshop.ask("Skip", wild(), make_done_reply())
     card = find_prompt(page, "run")
