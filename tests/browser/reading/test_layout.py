@@ -149,7 +149,7 @@ def test_long_texts_of_a_table_wrap_on_a_phone(visit: Visit, path: str):
     ],
 )
 def test_decisions_timeline_shows_each_name_whole(visit: Visit, size: tuple[int, int]):
-    page = visit.open("/audit/decisions?view=timeline&demo=1", size=size)
+    page = visit.open("/audit/decisions?view=timeline&demo=1&decided=memory", size=size)
     names = page.locator(".lane-name")
     expect(names.get_by_text("remembered answer").first).to_be_visible()
     assert page.evaluate(CUT_NAMES) == []
