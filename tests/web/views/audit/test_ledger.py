@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import product
 
 import pytest
 from django.db.models import Max
@@ -15,7 +16,7 @@ from jpweb.store.models import LedgerEntry, Membership
 from jpweb.web.security.read_recording import EXPORT_ROUTES, LISTING_ROUTES, METADATA_ROUTES
 from tests.store import making
 from tests.web.security.route_rules import ROUTES
-from tests.web.test_access import expected, list_visitors, make_address, no_real_runs
+from tests.web.test_access import expected, make_address, no_real_runs
 from tests.web.world import EVERYBODY, SignIns, World, undone
 
 __all__ = ["no_real_runs"]
@@ -118,8 +119,7 @@ def test_content_routes_leave_a_read_entry_only_when_permitted(
     last_key = LedgerEntry.objects.aggregate(last=Max("pk"))["last"] or 0
     entries = LedgerEntry.objects.filter(pk__gt=last_key, act__in=(Act.READ, Act.EXPORTED))
     faults = []
-    visits = [(name, visitor) for name in names for visitor in list_visitors(ROUTES[name])]
-    for name, person_name in visits:
+    for name, person_name in product(names, EVERYBODY):
         with undone():
             response = sign_ins.client(person_name).get(addresses[name])
             b"".join(response) if response.streaming else response.content
