@@ -51,7 +51,7 @@ class Decisions:
 
     def list_redacted(self, conversation_id: Any) -> list[str]:
         """Return the anchors of the events that a conversation has as a redaction left them."""
-        places = self.redacted.keys() - self.changed_in_jp | self.redacted_before_import
+        places = (self.redacted.keys() - self.changed_in_jp) | self.redacted_before_import
         return sorted(anchor for key, anchor in places if key == conversation_id)
 
     def count_reviews(self, conversation_id: Any) -> int:
