@@ -48,7 +48,7 @@ async def run_command(
     """
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
-        lambda: SubprocessStreamProtocol(limit=_READ_BYTES, loop=loop),
+        lambda: _PipeProtocol(limit=_READ_BYTES, loop=loop),
         *command,
         stdin=PIPE,
         stdout=PIPE,
@@ -69,6 +69,17 @@ async def run_command(
                 await server.end()
                 transport.close()  # closes the pipes, also those that a child holds open
             group.cancel_scope.cancel()
+
+
+class _PipeProtocol(SubprocessStreamProtocol):
+    """Ends a wait for a broken input without an error.
+
+    asyncio keeps that error for ``wait_closed`` too. Python 3.11.2 (Debian 12) logs its traceback
+    where nobody waits for that.
+    """
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        super().pipe_connection_lost(fd, None if fd == 0 else exc)
 
 
 class _Server:
@@ -140,6 +151,8 @@ class _Server:
                     text = outgoing.message.model_dump_json(by_alias=True, exclude_unset=True)
                     self._stdin.write(f"{text}\n".encode())
                     await self._stdin.drain()
+                    if self._stdin.is_closing():
+                        raise BrokenPipeError
         except OSError:
             # The server may live on: without an end of the messages, a call would wait for ever.
             await self._delivery.aclose()
