@@ -19,22 +19,32 @@ def write_program(path: Path, script: str) -> None:
     path.chmod(0o755)
 
 
-def test_ci_installs_git_and_leaves_out_the_settings_of_its_caller(tmp_path: Path):
+def run_ci(tmp_path: Path, **variables: str) -> str:
+    """Return what the script prints where ``make`` prints its variables, and git is missing."""
     for name in ("bash", "dirname"):
         (tmp_path / name).symlink_to(str(shutil.which(name)))
     for name, script in {"make": "export -p", "python3": "exit 0", "apt-get": 'echo "$@"'}.items():
         write_program(tmp_path / name, script)
     result = subprocess.run(
         ["bash", ROOT / ".ci" / "run"],
-        env={"PATH": str(tmp_path), **CALLER},
+        env={"PATH": str(tmp_path), **variables},
         check=True,
         capture_output=True,
         text=True,
     )
-    assert re.search(r"^install .* git$", result.stdout, re.MULTILINE)
-    assert "JPWEB_CHAOS_SEED" in result.stdout
-    assert "DATABASE_URL" not in result.stdout
-    assert "JPWEB_RUNS" not in result.stdout
+    return result.stdout
+
+
+def test_ci_installs_git_and_leaves_out_the_settings_of_its_caller(tmp_path: Path):
+    output = run_ci(tmp_path, **CALLER)
+    assert re.search(r"^install .* git$", output, re.MULTILINE)
+    assert "JPWEB_CHAOS_SEED" in output
+    assert "DATABASE_URL" not in output
+    assert "JPWEB_RUNS" not in output
+
+
+def test_ci_takes_the_python_that_its_caller_names(tmp_path: Path):
+    assert re.search(r"PYTHON=.?python3.?$", run_ci(tmp_path, PYTHON="python3"), re.MULTILINE)
 
 
 def test_check_fails_where_git_lists_no_templates():

@@ -32,8 +32,9 @@ class Size:
     #: Pages open in other browsers, each with an open question, and the workspaces they are in.
     other_pages: int = 1000
     other_workspaces: int = 50
-    #: Conversations that ask, and turns of each; every turn asks once.
-    asking_conversations: int = 15
+    #: Conversations that ask, and turns of each; every turn asks once. Of 300 rounds the p99 is the
+    #: fourth slowest, which a single stall of the disk decides.
+    asking_conversations: int = 50
     asking_turns: int = 20
 
     #: Parked runs, and the workspaces they are in; 1 puts them beside the one that is measured.
