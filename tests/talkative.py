@@ -25,7 +25,7 @@ from jpweb.stream.events import ChatRequest, ConversationEvent
 from jpweb.stream.thread import ThreadParts
 
 CANARY = "canary-5e1f"
-OLDER = Path(__file__).parent / "agent/tools/mcp/older.py"
+OLDER = Path(__file__).parent / "agent/tools/mcp/servers/older.py"
 FORM = {
     "message": "Key?",
     "requestedSchema": {

@@ -16,8 +16,8 @@ from jpweb.agent.tools.mcp import McpConnections
 from jpweb.stream.inquiry import CancellationReason
 from tests.machine.ports import LOOPBACK, end_process, free_port, is_accepting, wait_until
 
-HERE = Path(__file__).parent
-SERVER, LIGHT, OLDER = (str(HERE / f"{name}.py") for name in ("server", "light", "older"))
+SERVER_FOLDER = Path(__file__).parent / "servers"
+SERVER, LIGHT, OLDER = (str(SERVER_FOLDER / f"{name}.py") for name in ("server", "light", "older"))
 
 
 def make_stdio_server(

@@ -213,7 +213,7 @@ async def test_a_tool_that_no_server_offers_is_unavailable(tmp_path, tool, patte
 
 
 async def test_the_listing_is_read_page_by_page(tmp_path):
-    server = make_stdio_server(str(tmp_path), file=str(Path(__file__).with_name("older.py")))
+    server = make_stdio_server(str(tmp_path), file=OLDER)
     async with connect_servers([server], tmp_path) as connections:
         assert connections.make_tool_config(make_tool_config("hang")).parameters["properties"] == {}
 
