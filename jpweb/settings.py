@@ -20,7 +20,9 @@ from jpweb.number_settings import MAX_DAYS, MAX_HOURS, MAX_PORT, MAX_SECONDS, re
 from jpweb.text_settings import (
     parse_address,
     read_database,
+    read_destinations,
     read_folders,
+    read_hosts,
     read_list,
     read_log_level,
     read_path,
@@ -116,7 +118,7 @@ SECRET_KEY = read_text("JPWEB_SECRET_KEY") or _load_secret_key()
 #: Where the key is from, for ``jpweb.web.checks``: the variable or the file.
 SECRET_KEY_SOURCE = "JPWEB_SECRET_KEY" if read_text("JPWEB_SECRET_KEY") else str(_KEY_PATH)
 DEBUG = False
-ALLOWED_HOSTS = read_list("JPWEB_HOSTS") or ["127.0.0.1", "localhost", "[::1]"]
+ALLOWED_HOSTS = read_hosts("JPWEB_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -322,8 +324,7 @@ if (_site := read_site_url("JPWEB_URL")) is not None:
 # a team, whose people may not all read what this process can.
 _is_for_a_team = _site is not None or RUN_MODE == "workers" or not IS_SQLITE
 WORKSPACE_ROOTS = read_folders("JPWEB_WORKSPACE_ROOTS", "" if _is_for_a_team else "/")
-# Apprise schemas that are allowed for notifications. Others would let a member make this server
-# send arbitrary requests or write files.
+# Apprise schemas that are allowed: others let a member make this server send what they like.
 _SERVICES = (
     *("mailto", "mailtos", "slack", "ntfy", "ntfys", "discord", "workflow", "workflows", "tgram"),
     *("matrix", "matrixs", "mmost", "mmosts", "rocket", "rockets", "gchat", "webex", "zulip"),
@@ -331,7 +332,7 @@ _SERVICES = (
 )
 NOTIFY_SCHEMAS = tuple(name.lower() for name in read_list("JPWEB_NOTIFY_SCHEMAS", _SERVICES))
 # Hosts and networks that notifications may reach though they are private, such as a mail server.
-NOTIFY_PRIVATE = tuple(name.lower() for name in read_list("JPWEB_NOTIFY_PRIVATE"))
+NOTIFY_PRIVATE = read_destinations("JPWEB_NOTIFY_PRIVATE")
 
 # Loggers of libraries that log request contents: conversations, answers to secret questions,
 # keys. They are disabled at every level, and jpweb logs the errors itself.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
@@ -33,8 +34,14 @@ def read_text(name: str, default: str = "") -> str:
     """Return a text from the environment; the default where it is unset or empty.
 
     Every character counts, also a leading dollar sign, which django-environ takes for a reference.
+    Raises ImproperlyConfigured with one line, which repeats no key.
     """
-    return _find_value(name) or default
+    text = _find_value(name) or default
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ImproperlyConfigured(f"{name} is not text in UTF-8.") from None
+    return text
 
 
 def read_list(name: str, default: Sequence[str] = ()) -> list[str]:
@@ -43,6 +50,44 @@ def read_list(name: str, default: Sequence[str] = ()) -> list[str]:
     if text is None:
         return [*default]
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def read_hosts(name: str, default: Sequence[str]) -> list[str]:
+    """Return hosts as browsers send them, or as Django takes several: ``*``, ``.example.org``.
+
+    An empty variable means the default. Raises ImproperlyConfigured with one line.
+    """
+    return [_parse_host(name, text) for text in read_list(name)] or [*default]
+
+
+def _parse_host(name: str, text: str) -> str:
+    host = text.lower().removesuffix(".")
+    try:
+        if not host.isascii():
+            bare_host = idna.encode(host.removeprefix("."), uts46=True).decode()
+            host = f".{bare_host}" if host.startswith(".") else bare_host
+    except idna.IDNAError:
+        host = ""
+    if not host or (host != "*" and split_domain_port(host) != (host, "")):
+        raise ImproperlyConfigured(
+            f"{name} must hold names such as jp.example.org, without https:// and port, "
+            f"not “{text}”."
+        )
+    return host
+
+
+def read_destinations(name: str) -> tuple[str, ...]:
+    """Return hosts and networks. Raises ImproperlyConfigured with one line."""
+    destinations = tuple(text.lower() for text in read_list(name))
+    for destination in destinations:
+        try:
+            if "/" in destination:
+                ip_network(destination, strict=False)
+        except ValueError:
+            raise ImproperlyConfigured(
+                f"{name} must hold hosts, and networks such as 10.0.0.0/8, not “{destination}”."
+            ) from None
+    return destinations
 
 
 def read_switch(name: str, *, default: bool) -> bool:
@@ -151,7 +196,7 @@ def read_path(name: str, default: Path) -> Path:
 
     Raises ImproperlyConfigured with one line.
     """
-    return _resolve_path(name, Path(read_text(name, str(default))))
+    return _resolve_path(name, Path(_find_value(name) or default))
 
 
 def _resolve_path(name: str, path: Path) -> Path:

@@ -182,3 +182,43 @@ def test_unknown_variable_is_a_warning_that_names_the_closest_setting(
 def test_relative_file_of_kept_heads_is_a_whole_path(read_settings: ReadSettings):
     values = read_settings(JPWEB_LEDGER_HEADS="kept/../heads.jsonl")
     assert values["LEDGER_HEADS"] == Path.cwd() / "heads.jsonl"
+
+
+def test_secret_key_that_is_no_text_is_refused_in_one_line(read_settings: ReadSettings):
+    with pytest.raises(ImproperlyConfigured, match=r"^JPWEB_SECRET_KEY is not text in UTF-8\.$"):
+        read_settings(JPWEB_SECRET_KEY=os.fsdecode(b"key\xff"))
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("", ["127.0.0.1", "localhost", "[::1]"]),
+        ("JP.example.org., .example.com,*", ["jp.example.org", ".example.com", "*"]),
+        ("bücher.example,.bücher.example", ["xn--bcher-kva.example", ".xn--bcher-kva.example"]),
+        ("10.0.0.7,[fd00::1]", ["10.0.0.7", "[fd00::1]"]),
+    ],
+)
+def test_hosts_are_those_that_browsers_send(
+    read_settings: ReadSettings, text: str, hosts: list[str]
+):
+    assert read_settings(JPWEB_HOSTS=text)["ALLOWED_HOSTS"] == hosts
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["https://jp.example.org", "exa mple.org", "jp.example.org:8000", "fd00::1", "ü..x", "."],
+)
+def test_host_that_no_browser_sends_is_refused_in_one_line(read_settings: ReadSettings, text: str):
+    with pytest.raises(ImproperlyConfigured) as error:
+        read_settings(JPWEB_HOSTS=f"127.0.0.1,{text}")
+    assert str(error.value) == (
+        "JPWEB_HOSTS must hold names such as jp.example.org, without https:// and port, "
+        f"not “{text}”."
+    )
+
+
+def test_network_that_is_none_is_refused_in_one_line(read_settings: ReadSettings):
+    allowed = read_settings(JPWEB_NOTIFY_PRIVATE="Mail.lan,10.0.0.1/8")["NOTIFY_PRIVATE"]
+    assert allowed == ("mail.lan", "10.0.0.1/8")
+    with pytest.raises(ImproperlyConfigured, match=r"such as 10\.0\.0\.0/8, not “10\.0\.0\.0/99”"):
+        read_settings(JPWEB_NOTIFY_PRIVATE="10.0.0.0/99")
