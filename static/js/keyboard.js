@@ -2,7 +2,7 @@
 import { makeElement, on, personId } from "./dom.js";
 
 const groups = [];
-export const GLOBAL_TITLE = "Everywhere";
+export const GLOBAL_TITLE = "Everywhere", REVIEW_TITLE = "Review";
 
 // Bind keys: [["j ArrowDown", "Next conversation", action], …]. Where an action returns false, the
 // browser's own action follows.
@@ -18,8 +18,9 @@ export function listKeys(title, rows) {
 
 // No shortcut applies in a form, with a modifier such as Ctrl, or where the browser uses the key:
 // Enter and space press a control. Links with data-shortcuts have shortcuts for Enter.
-// In a card only those of every page apply beside its own (card-keys.js).
-const EXCLUDED = "input, textarea, select, form:not(.card form), dialog, [contenteditable]";
+// In a card only those of every page apply beside its own (card-keys.js), on a verdict and on the
+// buttons beside it only those of reviewing.
+const EXCLUDED = "input:not([data-review] [type=radio]), textarea, select, form:not(.card form, [data-review]), dialog, [contenteditable]";
 const CONTROLS = "button, summary, a:not([data-shortcuts])";
 const CONTROL_KEYS = ["Enter", " "];
 const CHORD_TIMEOUT_MS = 1000; // between the two keys of "gg"
@@ -43,8 +44,8 @@ on("keydown", (event) => {
   }
   const chord = event.timeStamp - previousKey.time < CHORD_TIMEOUT_MS ? previousKey.key + key : "";
   previousKey = { key, time: event.timeStamp };
-  const applying = target.closest(".card") ? groups.filter(([title]) => title === GLOBAL_TITLE) : groups;
-  const shortcuts = applying.flatMap(([, rows]) => rows);
+  const onlyTitle = target.closest(".card") ? GLOBAL_TITLE : target.closest("[data-review]") ? REVIEW_TITLE : "";
+  const shortcuts = groups.filter(([title]) => !onlyTitle || title === onlyTitle).flatMap(([, rows]) => rows);
   const shortcut = (chord && shortcuts.find(({ names }) => names.includes(chord)))
     || shortcuts.find(({ names }) => names.includes(key));
   if (shortcut && shortcut.action(event) !== false) event.preventDefault();

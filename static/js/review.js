@@ -1,6 +1,6 @@
 // Keyboard shortcuts of reviewing: the next item of the queue, starting a review, and its verdict.
 import { findAll } from "./dom.js";
-import { bindKeys } from "./keyboard.js";
+import { bindKeys, REVIEW_TITLE } from "./keyboard.js";
 
 function press(selector) {
   const button = document.querySelector(selector);
@@ -22,7 +22,7 @@ options.forEach((option, index) => {
   const label = option.parentElement.querySelector("span").firstChild.textContent.trim();
   rows.push([String(index + 1), label, () => chooseVerdict(index + 1)]);
 });
-if (rows.length) bindKeys("Review", rows);
+if (rows.length) bindKeys(REVIEW_TITLE, rows);
 // Once the browser has gone to the part that the address names, which takes the focus.
 addEventListener("load", () => {
   document.querySelector("[data-review] fieldset[aria-describedby] input, [data-review] [aria-invalid]")?.focus();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -55,6 +57,22 @@ def test_keys_start_a_review_choose_its_verdict_and_skip_to_the_next(visit: Visi
     expect(page.locator("#reviews")).to_contain_text("Reviewed: Wrong")
     page.keyboard.press("n")
     expect(page).not_to_have_url(f"{question}?queue=cancelled")
+
+
+def test_keys_of_reviewing_apply_while_a_verdict_has_the_focus(visit: Visit):
+    page = visit.open("/audit?demo=1&reason=backend_error")
+    page.locator("tbody a.details").first.click()
+    question = f"{page.url}?queue=cancelled"
+    page.goto(question)
+    page.locator("[data-review-start]").click()
+    radios = page.locator("form[data-review]").get_by_role("radio")
+    radios.nth(2).check()
+    page.keyboard.press("1")
+    expect(radios.first).to_be_checked()
+    page.keyboard.press("ArrowDown")
+    expect(radios.nth(1)).to_be_focused()
+    page.keyboard.press("n")
+    expect(page).not_to_have_url(re.compile(re.escape(question)))
 
 
 def test_note_of_a_review_outlives_a_reload(visit: Visit):
