@@ -1,4 +1,4 @@
-"""Locations of this installation: a checkout of the repository, or a package from its wheel.
+"""Locations of this installation, a checkout or a package, and paths that its operator names.
 
 ``templates``, ``static`` and ``docs`` are top-level folders of the repository; the wheel holds
 them inside the package.
@@ -6,6 +6,7 @@ them inside the package.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import sys
@@ -38,6 +39,29 @@ def find_user_data_dir(program: str) -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / program
     return Path.home() / ".local" / "share" / program
+
+
+def resolve_path(path: Path) -> Path:
+    """Return the whole path, its links resolved, whether or not a file is there.
+
+    Raises OSError for a loop of links, and for the home of an unknown user.
+    """
+    try:
+        resolved_path = path.expanduser().resolve()
+    except RuntimeError as error:  # pathlib's: an unknown user and, up to Python 3.12, a loop
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
+    if _is_loop(resolved_path):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return resolved_path
+
+
+def _is_loop(resolved_path: Path) -> bool:
+    """Tell whether a link is left in the path: ``resolve`` leaves loops from Python 3.13 on."""
+    try:
+        resolved_path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def compute_static_version() -> str:

@@ -15,6 +15,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http.request import split_domain_port
 from environ import Env
 
+from jpweb.installation import resolve_path
+
 T = TypeVar("T")
 #: Names of the variables that the settings read, whether they are set or not.
 READ_NAMES: set[str] = set()
@@ -201,8 +203,8 @@ def read_path(name: str, default: Path) -> Path:
 
 def _resolve_path(name: str, path: Path) -> Path:
     try:
-        return path.expanduser().resolve()
-    except (RuntimeError, OSError):  # RuntimeError is pathlib's, up to Python 3.12 for links too
+        return resolve_path(path)
+    except OSError:
         raise ImproperlyConfigured(
             f"{name} must be a path without unknown users and loops of links, not “{path}”."
         ) from None

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 #: A piece of a bundle has about so many bytes, and at most so many steps, each a short query.
 _PIECE_BYTES, _PIECE_STEPS = 256 * 1024, 100
-_README = """This is an evidence bundle of jpweb. To verify it, with Python 3.11 alone:
+_README = """This is an evidence bundle of jpweb. To verify it, with Python 3.11 or newer alone:
 
     python3 verify_bundle.py BUNDLE.zip --public-key KEY
 

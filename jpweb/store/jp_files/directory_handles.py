@@ -4,8 +4,8 @@ Any writer of a workspace may put a link, a FIFO or a device where jp has a file
 path is walked from ``/``, one component at a time and without following links (openat
 with O_NOFOLLOW), and its last component is used relative to the handle of its
 directory. Only regular files are opened, without waiting, and only up to a size. The
-path that an operator names is resolved once, by ``resolve_path``; beneath it no link
-counts.
+path that an operator names is resolved once, by ``installation.resolve_path``;
+beneath it no link counts.
 """
 
 from __future__ import annotations
@@ -226,14 +226,6 @@ class Directory:
         except OSError as error:
             error.filename = path
             raise
-
-
-def resolve_path(path: Path) -> Path:
-    """Return the path that an operator names, its links resolved. Raises OSError for a loop."""
-    try:
-        return path.expanduser().resolve()
-    except RuntimeError as error:
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
 
 
 def stat_path(path: Path) -> os.stat_result | None:

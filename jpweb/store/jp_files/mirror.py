@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
+from jpweb import installation
 from jpweb.store import db_text, journal
 from jpweb.store.choices import FilesState, Origin, WritePolicy
 from jpweb.store.database import clock
@@ -33,7 +34,7 @@ from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream.stats import StreamStats, count_noun, count_stream
 
 DEMO_PATH = Path(__file__).parent / "demo"
-_RESOLVED_DEMO = directory_handles.resolve_path(DEMO_PATH)
+_RESOLVED_DEMO = installation.resolve_path(DEMO_PATH)
 #: Root of the demo in the database, independent of where jpweb is installed.
 DEMO_ROOT = "demo"
 #: Columns whose change makes a mirror pass read a conversation again.

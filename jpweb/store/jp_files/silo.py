@@ -11,7 +11,7 @@ import logging
 import os
 from pathlib import Path
 
-from jpweb.installation import find_user_data_dir
+from jpweb.installation import find_user_data_dir, resolve_path
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import directory_handles
 from jpweb.store.jp_files.directory_handles import Directory
@@ -38,7 +38,7 @@ def find_silo(root: Path, jp_id: str) -> Path | None:
     one without a home of its own. Raises other OSErrors: the user's data may hold one.
     """
     try:
-        silos_folder = directory_handles.resolve_path(get_user_data_dir().absolute() / "workspace")
+        silos_folder = resolve_path(get_user_data_dir().absolute() / "workspace")
         entries = directory_handles.list_entries(silos_folder)
     except (FileNotFoundError, PermissionError):
         return None
@@ -57,7 +57,7 @@ def is_linked_elsewhere(silo: Path, root: Path) -> bool:
     try:
         with Directory.open_at(silo) as silo_directory:
             storage = silo_directory.read_link("storage")
-        return storage is not None and directory_handles.resolve_path(Path(storage).parent) != root
+        return storage is not None and resolve_path(Path(storage).parent) != root
     except OSError:
         return False
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from jpweb import installation
 from jpweb.store.errors import NoWorkspace
 from jpweb.store.jp_files import directory_handles, silo
 from jpweb.store.jp_files.directory_handles import MIB, Directory, EntryRefused
@@ -19,10 +20,8 @@ from jpweb.stream import timestamps
 
 #: Bytes of events.json at most; 100,000 events take about 74 MB.
 MAX_STREAM_BYTES = 256 * MIB
-#: Bytes of metadata.json at most.
-MAX_METADATA_BYTES = MIB
-#: Bytes of base_config.json at most; the largest known one has 300 KiB.
-MAX_BASE_CONFIG_BYTES = 16 * MIB
+#: Bytes of metadata.json and base_config.json at most; the largest known of the latter has 300 KiB.
+MAX_METADATA_BYTES, MAX_BASE_CONFIG_BYTES = MIB, 16 * MIB
 #: Bytes of ``.id`` at most; JP writes 57.
 _MAX_ID_BYTES = 4096
 _WORKSPACE_ID = re.compile(r"[0-9a-z]{5}", re.ASCII)
@@ -109,7 +108,7 @@ def find_workspace(path: Path, bound_id: str = "") -> DiskWorkspace:
     another's.
     """
     try:
-        start = directory_handles.resolve_path(path)
+        start = installation.resolve_path(path)
         for root in (start, *start.parents):
             if _has_jp_folder(root):
                 jp_id, notes = _read_workspace_id(root)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from django.conf import settings
 from django.db import transaction
 
+from jpweb import installation
 from jpweb.store import accounts
 from jpweb.store.choices import Act
 from jpweb.store.errors import InvalidName, NoWorkspace, StoreError
@@ -109,7 +110,7 @@ def _check_allowed(root: Path) -> None:
 def _check_directory(root: Path) -> None:
     """Raise StoreError unless the root is a readable folder whose path has no link."""
     try:
-        resolved_root = directory_handles.resolve_path(root)
+        resolved_root = installation.resolve_path(root)
         if resolved_root != root:
             raise StoreError(f"“{root}” is a link to “{resolved_root}”. Enter that path instead.")
         if not root.exists():

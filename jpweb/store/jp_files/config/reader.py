@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from jpweb import installation
 from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files import directory_handles
 from jpweb.store.jp_files.config import size_limits, variables
@@ -107,7 +108,7 @@ def read_config(root: Path, silo: Path | None = None) -> ConfigFiles:
     leaves the later ones out, other than variables (docs/jp-format.md, Configuration files).
     """
     try:
-        root = directory_handles.resolve_path(root)
+        root = installation.resolve_path(root)
         if not directory_handles.is_directory(root):
             return ConfigFiles()
         parts = list(_read_sources(list_sources(root, silo)))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from jpweb import installation
 from jpweb.store import db_text
-from jpweb.store.jp_files import directory_handles
 from jpweb.store.jp_files.directory_handles import Directory
 
 #: Path components of an entry below a source's folder.
@@ -46,7 +46,7 @@ class ConfigSource:
     def find_file(self, entry_path: EntryPath) -> Path:
         """Return the path to read an entry at. Raises OSError."""
         path = self.folder.joinpath(*entry_path)
-        return directory_handles.resolve_path(path) if self.is_own else path
+        return installation.resolve_path(path) if self.is_own else path
 
     def list_present(self, names: Sequence[str]) -> list[str] | None:
         """Return those of the names that the folder has; None where there is no folder."""
@@ -89,6 +89,6 @@ def find_user_global_folder() -> Path | None:
             folder = Path(config_home) / "jp"
         else:
             folder = Path.home() / ".config" / "jp"
-        return directory_handles.resolve_path(folder)
+        return installation.resolve_path(folder)
     except (OSError, RuntimeError):  # RuntimeError: this user has no home
         return None
