@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
 
@@ -118,9 +118,12 @@ class Bundle:
 @contextmanager
 def open_bundle(file: Path | BinaryIO) -> Iterator[Bundle]:
     """Open a bundle. Raises InvalidBundle, and OSError where the file cannot be read."""
-    with report_damage(file.name if isinstance(file, Path) else "the bundle"):
-        archive = zipfile.ZipFile(file)
-    with archive:
+    with ExitStack() as stack:
+        with report_damage(file.name if isinstance(file, Path) else "the bundle"):
+            # An archive keeps a file of its own open while a reader of its lines is unfinished.
+            # Python 3.13 frees one that an error ended only when it collects garbage.
+            stream = stack.enter_context(file.open("rb")) if isinstance(file, Path) else file
+            archive = stack.enter_context(zipfile.ZipFile(stream))
         yield Bundle(archive)
 
 

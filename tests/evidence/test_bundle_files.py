@@ -6,7 +6,9 @@ import os
 import struct
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 
@@ -137,3 +139,22 @@ def test_bundle_with_two_files_at_the_same_bytes_is_damaged():
     position = data.rindex(b"PK\x01\x02") + 42
     with pytest.raises(InvalidBundle, match="belong to no file"):
         read_names(change_header(position, bytes(4))(data))
+
+
+def test_bundle_with_an_unfinished_reader_is_closed_at_its_end(tmp_path: Path):
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(write_stream({"lines.jsonl": b"{}\n" * 2}))
+    with open_bundle(path) as bundle:
+        lines = bundle.iter_objects("lines.jsonl")
+        assert next(lines) == {}
+        assert is_open(path)
+    assert not is_open(path)
+
+
+def is_open(path: Path) -> bool:
+    """Tell whether this process has a file open."""
+    for name in os.listdir("/dev/fd"):  # noqa: PTH208  names alone: listing opens one itself
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(int(name)), path.stat()):
+                return True
+    return False
