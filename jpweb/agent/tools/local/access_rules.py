@@ -6,6 +6,7 @@ policy; jpweb does not confine it.
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any
 from jpweb.agent.config import CAPABILITIES, AccessRule
 
 logger = logging.getLogger(__name__)
+#: Errors of a path at which there is nothing.
+_MISSING_ERRNOS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 class InvalidAccess(Exception):
@@ -50,7 +53,7 @@ def _compile_rule(
         relative_path = target.relative_to(root).as_posix()
         return _write_rule(rule, "" if relative_path == "." else relative_path, None)
     lexical_path = "/".join(parts)
-    if target is None or not (root / lexical_path).exists():
+    if target is None or not _exists(root / lexical_path):
         logger.warning("access rule %r is ignored: its target is missing", rule.path)
         return None
     if target.is_relative_to(root):
@@ -87,11 +90,24 @@ def _resolve_target(root: Path, parts: Sequence[str]) -> Path | None:
     try:
         for length in range(len(parts), -1, -1):
             candidate = root.joinpath(*parts[:length])
-            if candidate.exists():
+            if _exists(candidate):
                 return candidate.resolve().joinpath(*parts[length:])
     except OSError:
         return None
     return None
+
+
+def _exists(path: Path) -> bool:
+    """Tell whether there is something. Raises OSError, as ``exists`` does up to Python 3.13."""
+    try:
+        path.stat()
+    except ValueError:  # for a NUL in the path
+        return False
+    except OSError as error:
+        if error.errno not in _MISSING_ERRNOS:
+            raise
+        return False
+    return True
 
 
 def _write_rule(rule: AccessRule, lexical_path: str, approved_target: str | None) -> dict[str, Any]:
