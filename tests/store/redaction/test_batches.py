@@ -44,7 +44,7 @@ def test_preview_of_a_redaction_begins_no_transaction(long: Conversation, ada: P
         preview = application.preview_redaction(long, REQUEST, ada)
     assert len(preview.events) == MESSAGE_COUNT
     statements = {query["sql"].split()[0] for query in queries}
-    assert statements == {"SELECT"}
+    assert statements - {"DECLARE"} == {"SELECT"}  # PostgreSQL declares the cursors that it reads
 
 
 def test_queries_of_a_preview_do_not_grow_with_the_events(long: Conversation, ada: Person):
