@@ -8,9 +8,9 @@ the same JSON as JP's::
 
 JP hands it over in the arguments alone, where every user of the machine can read it. Here
 **answers to secret questions never appear there**, nor in the environment: ``tool.answers`` of
-the templates leaves them out. The complete context, all answers included, is in a file that
-only the tool's user can read and whose path is in ``JPWEB_CONTEXT``; the file is deleted with
-the process::
+the templates leaves them out, as it does answers that are too long for an argument. The complete
+context, all answers included, is in a file that only the tool's user can read and whose path is in
+``JPWEB_CONTEXT``; the file is deleted with the process::
 
     jq -r .tool.answers.passphrase "$JPWEB_CONTEXT"
 

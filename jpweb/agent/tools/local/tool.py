@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import resource
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +17,7 @@ from jpweb.agent.config import LocalSource, ToolCommand, ToolConfig
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.ports import AskQuestion
 from jpweb.agent.redaction import SecretAnswer, redact_cut_start, redact_value
-from jpweb.agent.tool_outcome import Failed, Success, ToolOutcome
+from jpweb.agent.tool_outcome import Failed, NeedsInput, Success, ToolOutcome
 from jpweb.agent.tools.local.access_rules import InvalidAccess, compile_access
 from jpweb.agent.tools.local.output_parser import parse_outcome
 from jpweb.agent.tools.local.private_file import open_private_file
@@ -32,6 +34,9 @@ _OWN_PREFIXES = ("JPWEB_", "DJANGO_", "DATABASE_URL", "REDIS_URL")
 _DATABASE_CREDENTIALS = frozenset(
     {"PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE", "PGSSLCERT", "PGSSLKEY"}
 )
+
+#: The bytes of one argument on Linux: MAX_ARG_STRLEN of execve(2), without the final NUL.
+_MAX_ARGUMENT_BYTES = 32 * resource.getpagesize() - 1
 
 
 def make_environment(hidden_names: Iterable[str] = ()) -> dict[str, str]:
@@ -93,7 +98,7 @@ class LocalTool:
             self._config, self._context, "run", arguments, answers, {"access": access}
         )
         try:
-            result = await call.run_command(self._command, self._limits)
+            result, omitted_ids = await call.run_command(self._command, self._limits)
         except (ToolUnavailable, OSError, ValueError) as error:
             return Failed(f"{name} could not be started: {redact(_describe_error(error))}.")
         match result.cut:
@@ -108,7 +113,20 @@ class LocalTool:
                     "bytes. Retry only in a way that returns less."
                 )
             case None:
-                return parse_outcome(name, _redact_stderr(result, self._limits, secrets), redact)
+                result = _redact_stderr(result, self._limits, secrets)
+                return _explain_omission(name, parse_outcome(name, result, redact), omitted_ids)
+
+
+def _explain_omission(name: str, outcome: ToolOutcome, omitted_ids: Collection[str]) -> ToolOutcome:
+    """Return the outcome; a failure where it asks for an answer left out of the arguments."""
+    if not isinstance(outcome, NeedsInput) or outcome.question.id not in omitted_ids:
+        return outcome
+    return Failed(
+        f"{name} asked again for '{outcome.question.id}'. The answer was in the file that "
+        f"JPWEB_CONTEXT names alone: it is too long for an argument, which may have "
+        f"{_MAX_ARGUMENT_BYTES:,} bytes. The tool has to read that file. Retry only if a shorter "
+        "answer will do."
+    )
 
 
 def _redact_stderr(
@@ -132,7 +150,7 @@ async def format_arguments(
         return None
     call = _CommandCall(config, context, "format_arguments", arguments, {}, {})
     try:
-        result = await call.run_command(config.formatter, limits or ProcessLimits(seconds=10.0))
+        result, _ = await call.run_command(config.formatter, limits or ProcessLimits(seconds=10.0))
     except (ToolUnavailable, OSError, ValueError):
         return None
     outcome = parse_outcome(config.name, result, partial(redact_value, ()))
@@ -148,16 +166,32 @@ class _CommandCall:
     answers: Mapping[str, Any]
     policy: Mapping[str, Any]
 
-    async def run_command(self, command: ToolCommand, limits: ProcessLimits) -> ProcessResult:
-        """Run the command. Raises ToolUnavailable, OSError or ValueError."""
-        open_answers = {
+    async def run_command(
+        self, command: ToolCommand, limits: ProcessLimits
+    ) -> tuple[ProcessResult, Collection[str]]:
+        """Run the command; return its result and the ids of answers too long for its arguments.
+
+        Raises ToolUnavailable, OSError or ValueError.
+        """
+        answers = {
             key: value for key, value in self.answers.items() if not isinstance(value, SecretAnswer)
         }
-        command_line = render_argv(command, self._make_context(open_answers))
+        omitted_ids: list[str] = []
         context_json = json.dumps(self._make_context(self._get_plain_answers()), ensure_ascii=False)
         with open_private_file(context_json) as path:
             variables = {**self.tool_context.environment, "JPWEB_CONTEXT": str(path)}
-            return await run_program(command_line, self.tool_context.root, variables, limits)
+            while True:
+                argv = render_argv(command, self._make_context(answers))
+                try:
+                    result = await run_program(argv, self.tool_context.root, variables, limits)
+                except OSError as error:
+                    if error.errno != errno.E2BIG:
+                        raise
+                    if not answers:
+                        raise ToolUnavailable(_describe_long_arguments(argv)) from error
+                    omitted_ids.append(_pop_longest(answers))
+                else:
+                    return result, omitted_ids
 
     def _get_plain_answers(self) -> dict[str, Any]:
         return {
@@ -182,6 +216,28 @@ class _CommandCall:
                 "conversation_id": self.tool_context.conversation_id,
             },
         }
+
+
+def _pop_longest(answers: dict[str, Any]) -> str:
+    """Remove the longest answer; return its id."""
+    longest_id = max(
+        answers, key=lambda key: _count_bytes(json.dumps(answers[key], ensure_ascii=False))
+    )
+    del answers[longest_id]
+    return longest_id
+
+
+def _describe_long_arguments(argv: Sequence[str]) -> str:
+    longest = max(map(_count_bytes, argv))
+    return (
+        f"its arguments are too long. The longest has {longest:,} bytes; Linux takes "
+        f"{_MAX_ARGUMENT_BYTES:,}. Retry only with less, or with a command that reads the file "
+        "that JPWEB_CONTEXT names"
+    )
+
+
+def _count_bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
 
 
 def _describe_error(error: Exception) -> str:

@@ -107,6 +107,43 @@ async def test_secret_answer_reaches_a_local_tool_by_the_private_file_only(tmp_p
     assert not Path(report["path"]).parent.exists()
 
 
+async def test_answer_too_long_for_an_argument_reaches_the_tool_by_file(tmp_path):
+    code = (
+        "import json, os, sys; told = json.loads(sys.argv[1])['answers']; "
+        "answers = json.load(open(os.environ['JPWEB_CONTEXT']))['tool']['answers']; "
+        "print(sorted(told), {key: len(value) for key, value in answers.items()})"
+    )
+    answers = {"log": "ä" * 50_000, "name": "n" * 60_000, "note": "n" * 60_000}
+    outcome = await run_tool(make_python_command(code, "{{tool}}"), tmp_path, {}, answers)
+    assert outcome == Success("['name', 'note'] {'log': 50000, 'name': 60000, 'note': 60000}\n")
+
+
+async def test_local_tool_that_asks_for_an_omitted_answer_again_fails(tmp_path):
+    question = '{"id": "log", "text": "Log?", "answer_type": "Text"}'
+    command = make_shell_command(
+        f"""printf '{{"type": "needs_input", "question": {question}}}'; :""", "{{tool}}"
+    )
+    outcome = await run_tool(command, tmp_path, {}, {"log": "z" * 140_000})
+    assert outcome == Failed(
+        "probe asked again for 'log'. The answer was in the file that JPWEB_CONTEXT names alone: "
+        "it is too long for an argument, which may have 131,071 bytes. The tool has to read that "
+        "file. Retry only if a shorter answer will do."
+    )
+    outcome = await run_tool(command, tmp_path, {}, {"log": "short"})
+    assert isinstance(outcome, NeedsInput)
+
+
+async def test_arguments_that_are_too_long_for_a_command_say_the_limit(tmp_path):
+    command = ToolCommand("true", ("{{tool.arguments.text}}",))
+    outcome = await run_tool(command, tmp_path, {"text": "ä" * 70_000}, {"sure": True})
+    assert outcome == Failed(
+        "probe could not be started: its arguments are too long. The longest has 140,000 bytes; "
+        "Linux takes 131,071. Retry only with less, or with a command that reads the file that "
+        "JPWEB_CONTEXT names."
+    )
+    assert await run_tool(command, tmp_path, {"text": "a" * 131_071}) == Success("")
+
+
 async def test_the_answer_that_the_tool_reads_is_the_one_that_was_given(tmp_path):
     code = (
         "import json, os, sys; answers = json.load(open(os.environ['JPWEB_CONTEXT']))"
