@@ -1,13 +1,16 @@
 """Makes the messages of a request from a thread's parts.
 
 An allow-list, as the thread's own: only the four kinds below are sent. Text of whitespace alone
-is not sent: vendors refuse a request with it, and so every later one of the conversation.
+is not sent: vendors refuse a request with it, and so every later one of the conversation. A called
+tool's name is sent as vendors accept it, for the same reason; the record keeps the model's.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -37,6 +40,11 @@ from jpweb.stream.thread import ThreadParts
 CONTINUE_TEXT = (
     "Your last message broke off. Go on from where it ended, without repeating any of it."
 )
+#: Sent as the name of a call without one, and of a result without its call.
+UNKNOWN_TOOL = "unknown"
+#: Every vendor accepts names of these characters, up to this length.
+_REFUSED_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_NAME_CHARACTERS = 64
 
 
 def make_messages(
@@ -44,18 +52,21 @@ def make_messages(
     adapter: ProviderAdapter,
     closing_text: str = "",
     *,
+    offered_names: Collection[str] = (),
     can_take_reasoning: bool = True,
 ) -> list[ModelMessage]:
     """Return the messages: requests and replies in turn, from a request to a request.
 
     ``closing_text`` follows a reply at the end, by default the request to go on from it.
+    Calls of the tools in ``offered_names`` keep their names as they are.
     ``can_take_reasoning`` tells whether the model takes earlier reasoning.
     """
     system = filter(str.strip, parts.system)
     request_parts: list[ModelRequestPart] = [SystemPromptPart(text) for text in system]
     history: list[ModelMessage] = []
     names: dict[str, str] = {}
-    sent_events = _select_sent(parts.events, adapter, can_take_reasoning=can_take_reasoning)
+    events_with_names = [_adapt_name(event, offered_names) for event in parts.events]
+    sent_events = _select_sent(events_with_names, adapter, can_take_reasoning=can_take_reasoning)
     for is_reply, group in groupby(sent_events, _is_reply):
         events = list(group)
         if not is_reply:
@@ -74,6 +85,15 @@ def make_messages(
         *history,
         ModelRequest(request_parts or [UserPromptPart(closing_text or CONTINUE_TEXT)]),
     ]
+
+
+def _adapt_name(event: ConversationEvent, offered_names: Collection[str]) -> ConversationEvent:
+    """Return the event; the call of a tool that is not offered has a name that vendors accept."""
+    call = event.kind
+    if not isinstance(call, ToolCallRequest) or call.name in offered_names:
+        return event
+    name = _REFUSED_CHARACTER.sub("_", call.name)[:_MAX_NAME_CHARACTERS] or UNKNOWN_TOOL
+    return replace(event, kind=replace(call, name=name))
 
 
 def _select_sent(
@@ -106,7 +126,7 @@ def _iterate_request_parts(
             case ChatRequest(content=content) if content.strip():
                 yield UserPromptPart(content)
             case ToolCallResponse(id=id_, content=content, is_error=is_error):
-                name = names.get(id_, "unknown")
+                name = names.get(id_, UNKNOWN_TOOL)
                 yield ToolReturnPart(
                     name, content, id_, outcome="failed" if is_error else "success"
                 )

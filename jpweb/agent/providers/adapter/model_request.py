@@ -70,6 +70,7 @@ async def converse(
                     request.parts,
                     adapter,
                     closing_text,
+                    offered_names={tool.name for tool in request.tools},
                     can_take_reasoning=adapter.can_take_reasoning(endpoint),
                 ),
                 model_settings=settings,
