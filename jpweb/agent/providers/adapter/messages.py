@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -64,17 +65,19 @@ def make_messages(
     system = filter(str.strip, parts.system)
     request_parts: list[ModelRequestPart] = [SystemPromptPart(text) for text in system]
     history: list[ModelMessage] = []
-    names: dict[str, str] = {}
+    waiting_names: defaultdict[str, deque[str]] = defaultdict(deque)
     events_with_names = [_adapt_name(event, offered_names) for event in parts.events]
     sent_events = _select_sent(events_with_names, adapter, can_take_reasoning=can_take_reasoning)
     for is_reply, group in groupby(sent_events, _is_reply):
         events = list(group)
         if not is_reply:
-            request_parts += _iterate_request_parts(events, names)
+            request_parts += _iterate_request_parts(events, waiting_names)
             if adapter.ARE_USER_TEXTS_JOINED:
                 request_parts = _join_user_texts(request_parts)
             continue
-        names |= {e.kind.id: e.kind.name for e in events if isinstance(e.kind, ToolCallRequest)}
+        for event in events:
+            if isinstance(event.kind, ToolCallRequest):
+                waiting_names[event.kind.id].append(event.kind.name)
         if reply := _make_reply_parts(events, adapter):
             history += [
                 ModelRequest(request_parts),
@@ -118,15 +121,19 @@ def _is_reply(event: ConversationEvent) -> bool:
 
 
 def _iterate_request_parts(
-    events: Iterable[ConversationEvent], names: dict[str, str]
+    events: Iterable[ConversationEvent], waiting_names: Mapping[str, deque[str]]
 ) -> Iterator[ModelRequestPart]:
-    """Yield the parts of a request. A tool's name is that of the latest call of this id."""
+    """Yield the parts of a request. The nth result of an id has the name of its nth call.
+
+    ``match_events`` pairs them by count, too. ``waiting_names`` loses the names of these calls.
+    """
     for event in events:
         match event.kind:
             case ChatRequest(content=content) if content.strip():
                 yield UserPromptPart(content)
             case ToolCallResponse(id=id_, content=content, is_error=is_error):
-                name = names.get(id_, UNKNOWN_TOOL)
+                names = waiting_names[id_]
+                name = names.popleft() if names else UNKNOWN_TOOL
                 yield ToolReturnPart(
                     name, content, id_, outcome="failed" if is_error else "success"
                 )

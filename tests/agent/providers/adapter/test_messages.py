@@ -13,6 +13,7 @@ from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
     ConversationEvent,
+    EventKind,
     ToolCallRequest,
     ToolCallResponse,
 )
@@ -88,24 +89,36 @@ async def test_reasoning_that_nothing_followed_is_not_sent():
     assert "U0lH" not in str(body)
 
 
-async def test_a_result_has_the_name_of_the_latest_call_of_its_id():
-    """Ollama, and JP with Google, number calls anew in each reply."""
-    body = await get_sent_body(
-        "google",
-        ASKED,
-        make_event(ToolCallRequest("fs_0", "fs_read", {})),
-        make_event(ToolCallResponse("fs_0", "one", is_error=False)),
-        make_event(ToolCallRequest("fs_0", "fs_list", {})),
-        make_event(ToolCallResponse("fs_0", "two", is_error=False)),
-        make_event(ToolCallResponse("gone", "three", is_error=False)),
-    )
+async def get_sent_results(*kinds: EventKind) -> list[tuple[str, str]]:
+    """Return the name and the text of each result that Google is sent."""
+    body = await get_sent_body("google", ASKED, *map(make_event, kinds))
     results = [
-        part["functionResponse"]["name"]
+        part["functionResponse"]
         for content in body["contents"]
         for part in content["parts"]
         if "functionResponse" in part
     ]
-    assert results == ["fs_read", "fs_list", "unknown"]
+    return [(result["name"], *result["response"].values()) for result in results]
+
+
+async def test_result_has_the_name_of_its_call_where_replies_share_ids():
+    """Ollama, and JP with Google, number calls anew in each reply."""
+    assert await get_sent_results(
+        ToolCallRequest("fs_0", "fs_read", {}),
+        ToolCallResponse("fs_0", "one", is_error=False),
+        ToolCallRequest("fs_0", "fs_list", {}),
+        ToolCallResponse("fs_0", "two", is_error=False),
+        ToolCallResponse("gone", "three", is_error=False),
+    ) == [("fs_read", "one"), ("fs_list", "two"), ("unknown", "three")]
+
+
+async def test_results_of_one_id_have_the_names_of_their_calls_in_order():
+    assert await get_sent_results(
+        ToolCallRequest("fs_0", "fs_read", {}),
+        ToolCallRequest("fs_0", "fs_list", {}),
+        ToolCallResponse("fs_0", "one", is_error=False),
+        ToolCallResponse("fs_0", "two", is_error=False),
+    ) == [("fs_read", "one"), ("fs_list", "two")]
 
 
 async def test_a_conversation_may_begin_with_a_reply():
