@@ -121,7 +121,7 @@ def _is_reply(event: ConversationEvent) -> bool:
 
 
 def _iterate_request_parts(
-    events: Iterable[ConversationEvent], waiting_names: Mapping[str, deque[str]]
+    events: Iterable[ConversationEvent], waiting_names: defaultdict[str, deque[str]]
 ) -> Iterator[ModelRequestPart]:
     """Yield the parts of a request. The nth result of an id has the name of its nth call.
 
