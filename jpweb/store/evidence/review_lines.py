@@ -19,7 +19,7 @@ from jpweb.store.evidence.line_times import format_time
 from jpweb.store.ledger.entries import parse_content
 from jpweb.store.models import Conversation, LedgerEntry, Review, ReviewTask
 from jpweb.store.reviews import reviews, subjects
-from jpweb.store.reviews.reviews import DECISION, SECOND, ReviewHistory
+from jpweb.store.reviews.reviews import ReviewHistory
 from jpweb.store.reviews.subjects import ReviewSubject
 
 _BATCH_ROWS = 250
@@ -63,18 +63,18 @@ def write_reviews(
     counts_of_imports = (values.get("reviews", 0) for values in imports)
     imported_count = sum(count for count in counts_of_imports if isinstance(count, int))
     rows = Review.objects.filter(conversation=conversation).order_by("pk")
-    complete_versions: set[tuple[str, str]] = set()
-    for row in rows.filter(round__in=(SECOND, DECISION)).iterator(_BATCH_ROWS):
-        # A redaction removes the nonce and so the hash; it also breaks an export that is going on.
-        if not row.nonce or reviews.hash_review(row) in hashes:
-            complete_versions.add((row.anchor, row.version))
+    # A redaction removes the nonce and so the hash; it also breaks an export that is going on.
+    disclosed_keys = reviews.list_disclosed(
+        row
+        for row in rows.iterator(_BATCH_ROWS)
+        if not row.nonce or reviews.hash_review(row) in hashes
+    )
     for number, row in enumerate(rows.iterator(_BATCH_ROWS)):
         is_imported = number < imported_count
         if not is_imported and row.nonce and reviews.hash_review(row) not in hashes:
             continue
-        is_disclosed = (row.anchor, row.version) in complete_versions
-        is_complete = row.rounds_required < SECOND or is_disclosed
-        line = _describe_review(row, is_complete=is_complete or (is_imported and bool(row.verdict)))
+        is_disclosed = row.pk in disclosed_keys or (is_imported and bool(row.verdict))
+        line = _describe_review(row, is_complete=is_disclosed)
         counts.written += 1
         counts.withheld += bool(line["withheld"])
         yield (ledger_verifier.encode_canonical(line) + "\n").encode()

@@ -12,7 +12,7 @@ from django.db.models import Exists, Max, OuterRef
 from jpweb.store import audit
 from jpweb.store.audit import AuditFilters, ReviewedInquiry
 from jpweb.store.models import Review
-from jpweb.store.reviews.reviews import DECISION, FIRST, SECOND
+from jpweb.store.reviews.reviews import list_disclosed
 
 #: The key of a conversation, and the anchor of its question; "": the conversation as a whole.
 Place: TypeAlias = tuple[int, str]
@@ -107,14 +107,9 @@ def _sort_reviewers(reviewers: Iterable[Reviewer]) -> list[Reviewer]:
 
 
 def _describe_reviews(person_id: int, rows: list[Review]) -> dict[int | str, ExportedReview]:
-    rounds = {(row.version, row.round) for row in rows}
+    disclosed_keys = list_disclosed(rows)
     exported_reviews: dict[int | str, ExportedReview] = {}
     for row in rows:
-        is_complete = (
-            row.rounds_required < SECOND
-            or (row.version, DECISION) in rounds
-            or {(row.version, FIRST), (row.version, SECOND)} <= rounds
-        )
         reviewer = Reviewer(row.reviewer_id, row.reviewer_name)
         exported_reviews[reviewer.key] = ExportedReview(
             reviewer,
@@ -122,6 +117,6 @@ def _describe_reviews(person_id: int, rows: list[Review]) -> dict[int | str, Exp
             row.verdict,
             row.note,
             row.reviewed_at,
-            not row.verdict or (not is_complete and row.reviewer_id != person_id),
+            not row.verdict or not (row.pk in disclosed_keys or row.reviewer_id == person_id),
         )
     return exported_reviews

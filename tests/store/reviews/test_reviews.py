@@ -15,7 +15,17 @@ from jpweb.store.choices import Act, InterruptKind, ReviewState, Role, Verdict
 from jpweb.store.errors import ReviewRefused
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, LedgerEntry, Review, ReviewTask
-from jpweb.store.reviews import assignments, queues, reservations, reviews, subjects
+from jpweb.store.reviews import (
+    assignments,
+    exported_reviews,
+    inquiry_pages,
+    queues,
+    recorded_reviews,
+    reservations,
+    reviews,
+    subjects,
+)
+from jpweb.store.reviews.subjects import ReviewSubject
 from jpweb.store.run_queue import interrupts
 from jpweb.stream.events import ChatRequest
 from tests.store import making
@@ -121,7 +131,7 @@ def test_first_of_two_reviews_is_visible_only_to_its_reviewer(desk: ReviewDesk):
         for person in (desk.ada, desk.ben)
     }
     assert hidden == {"ada": [False], "ben": [True]}
-    assert reviews.load_review_states([row.pk]) == {row.pk: (ReviewState.PARTIAL, "")}
+    assert inquiry_pages.load_review_states([row.pk]) == {row.pk: (ReviewState.PARTIAL, "")}
     assert "verdict" not in read_details()[0]
     assert "escalate" not in LedgerEntry.objects.get(act=Act.REVIEWED).text
 
@@ -134,7 +144,7 @@ def test_disagreement_is_shown_with_both_reviews(desk: ReviewDesk):
     send(subject, desk.ben, Verdict.WRONG, "No.")
     history = reviews.load_history(subject)
     assert not any(row.is_hidden for row in history.list_shown(desk.cleo.pk))
-    assert reviews.load_review_states([row.pk]) == {row.pk: (ReviewState.DISAGREED, "")}
+    assert inquiry_pages.load_review_states([row.pk]) == {row.pk: (ReviewState.DISAGREED, "")}
     assert ReviewTask.objects.get().state == ReviewState.DISAGREED
     before, after = read_details()
     assert before["review_hash"] == reviews.hash_review(first)
@@ -229,7 +239,7 @@ def test_states_of_many_questions_take_one_query(desk: ReviewDesk, django_assert
     for row in rows[:3]:
         send(load(row), desk.ada)
     with django_assert_num_queries(1):
-        states = reviews.load_review_states([row.pk for row in rows])
+        states = inquiry_pages.load_review_states([row.pk for row in rows])
     assert {*states} == {row.pk for row in rows[:3]}
 
 
@@ -268,7 +278,7 @@ def test_owner_who_gave_neither_review_decides_a_disagreement(desk: ReviewDesk):
     decision = send(subject, olga, Verdict.QUESTIONABLE, "Ask Rita.")
     assert (decision.round, decision.revision) == (reviews.DECISION, 1)
     assert reviews.load_history(subject).state == (ReviewState.DONE, Verdict.QUESTIONABLE)
-    assert reviews.load_review_states([row.pk]) == {
+    assert inquiry_pages.load_review_states([row.pk]) == {
         row.pk: (ReviewState.DONE, Verdict.QUESTIONABLE)
     }
     details = read_details()[-1]
@@ -301,3 +311,41 @@ def test_owner_decides_neither_their_own_question_nor_their_own_review(desk: Rev
                 send(subject, olga)
         else:
             assert send(subject, olga).round == reviews.SECOND
+
+
+def list_disclosed_to(desk: ReviewDesk, subject: ReviewSubject) -> list[set[str]]:
+    """Return whose reviews Rita can read on the page, in files and among decisions."""
+    shown = reviews.load_history(subject).list_shown(desk.rita.pk)
+    place = subject.conversation.pk, subject.anchor
+    exported = exported_reviews.load_reviews(desk.rita.pk, {place})[place].values()
+    entries = list(LedgerEntry.objects.filter(act=Act.REVIEWED))
+    recorded = recorded_reviews.load_shown_reviews(entries, desk.rita.pk)
+    return [
+        {row.review.reviewer_name for row in shown if not row.is_hidden},
+        {row.reviewer.name for row in exported if not row.is_hidden},
+        {row.reviewer_name for row in recorded.values()},
+    ]
+
+
+@pytest.mark.parametrize("is_question", [True, False], ids=["question", "conversation"])
+def test_first_review_of_an_earlier_version_is_disclosed_alike(desk: ReviewDesk, is_question: bool):
+    desk.require_two()
+    dora, row = making.person("dora", Role.AUDITOR, desk.workspace), desk.close()
+
+    def load_present() -> ReviewSubject:
+        if is_question:
+            return load(row)
+        return subjects.load_conversation(Conversation.objects.get())
+
+    send(load_present(), desk.ben, Verdict.WRONG, "Look.")
+    assert list_disclosed_to(desk, load_present()) == [set()] * 3
+    entry = JournalEntry.objects.get(position=row.response_position or 0)
+    entry.text = entry.text.replace("true", "false")
+    entry.save()
+    desk.close()
+    for person, names in ((desk.cleo, set[str]()), (dora, {"Ben", "Cleo", "Dora"})):
+        send(load_present(), person)
+        assert list_disclosed_to(desk, load_present()) == [names] * 3
+    desk.close(DECLINED)
+    send(subjects.load_conversation(Conversation.objects.get()), desk.ada)
+    assert "Ada" not in set().union(*list_disclosed_to(desk, load_present()))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 from jpweb.store.choices import Origin, ReviewState
-from jpweb.store.reviews import inquiry_pages, reviews
+from jpweb.store.reviews import inquiry_pages
 from jpweb.store.reviews.inquiry_pages import NO_RECEIPTS, OVERRIDING_DECIDERS, ReceiptCounts
 from jpweb.store.reviews.inquiry_ranges import SORT_COLUMNS, Order
 from jpweb.store.reviews.reviews import SubjectState
@@ -77,7 +77,7 @@ def make_rows(inquiries: list[Inquiry]) -> list[InquiryRow]:
     """Return the rows of a page; two queries."""
     keys = [row.pk for row in inquiries]
     receipt_counts = inquiry_pages.count_receipts(keys)
-    states = reviews.load_review_states(keys)
+    states = inquiry_pages.load_review_states(keys)
     return [
         InquiryRow(
             row,

@@ -11,7 +11,7 @@ from django.test import Client
 from jpweb.store.annotations import threads
 from jpweb.store.choices import Role, Verdict
 from jpweb.store.models import Inquiry, Person, Review, ReviewTask
-from jpweb.store.reviews import reviews
+from jpweb.store.reviews import inquiry_pages
 from jpweb.stream.inquiry import CancellationReason, Cancelled
 from tests.store import making
 from tests.web.reading import parse_page
@@ -309,7 +309,7 @@ def test_odd_item_before_leads_to_the_first(desk: Desk, after: str):
 def test_states_of_reviews_are_there_for_the_audit_table(desk: Desk):
     client, page = start(desk.ada, desk.path)
     follow(client, f"{desk.path}/review", fill(page, "fine"))
-    states = reviews.load_review_states([row.pk for row in desk.rows])
+    states = inquiry_pages.load_review_states([row.pk for row in desk.rows])
     assert states[desk.rows[0].pk].verdict == Verdict.FINE
 
 
