@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
@@ -50,7 +50,7 @@ class QueueItem:
 
     ``task_id`` is 0 where nobody assigned, reserved or reviewed it.
     ``is_own``: a review by the person whose queue it is in would be a self-review. ``is_owned``:
-    they own its workspace; that is known of items that come from tasks.
+    they own its workspace and, in queues by outcome, may decide it where it was escalated.
     """
 
     conversation_id: int
@@ -159,12 +159,16 @@ QUEUE_NAMES = (*_TASK_QUEUES, *_CONDITIONS, "sample")
 
 
 def load_queues(person_id: int) -> ReviewQueues:
-    """Return all queues of a person; up to nine queries."""
+    """Return all queues of a person; up to ten queries."""
     workspace_ids = _list_workspace_ids(person_id)
     newest_rows = _list_newest(workspace_ids)
     questions = newest_rows[:MAX_QUEUE_QUESTIONS]
-    tasks = _list_tasks({row.conversation_id for row in questions})
+    tasks = _list_tasks({row.conversation_id for row in questions}, person_id)
     items = {row.pk: _make_item(row, tasks, person_id) for row in questions}
+    escalations = {key: item for key, item in items.items() if item.state == ReviewState.ESCALATED}
+    decidable_items = set(_list_decidable("escalated", [*escalations.values()], person_id))
+    for key, item in escalations.items():
+        items[key] = replace(item, is_owned=item in decidable_items)
     queues = _list_task_items(person_id, workspace_ids)
     for name, is_member in (*_CONDITIONS.items(), ("sample", _make_sampler())):
         queues[name] = [items[row.pk] for row in questions if is_member(row)]
@@ -250,8 +254,8 @@ def _list_decidable(name: str, items: list[QueueItem], person_id: int) -> list[Q
     return [item for item in items if not item.is_own and can_review(item)]
 
 
-def _list_tasks(conversation_ids: Iterable[int]) -> dict[tuple[int, str], ReviewTask]:
-    rows = ReviewTask.objects.filter(conversation_id__in=list(conversation_ids)).exclude(anchor="")
+def _list_tasks(conversation_ids: set[int], person_id: int) -> dict[tuple[int, str], ReviewTask]:
+    rows = _list_owned(person_id).filter(conversation_id__in=conversation_ids).exclude(anchor="")
     return {(row.conversation_id, row.anchor): row for row in rows}
 
 
@@ -265,17 +269,14 @@ def _make_item(row: _Row, tasks: dict[tuple[int, str], ReviewTask], person_id: i
 def _apply_task(item: QueueItem, task: ReviewTask) -> QueueItem:
     is_held = task.held_until is not None and task.held_until > clock.now()
     has_changed = getattr(task, "has_changed", False)
-    return QueueItem(
-        item.conversation_id,
-        item.anchor,
-        item.inquiry_id,
-        item.is_own,
-        ReviewState.UNREVIEWED if has_changed else ReviewState(task.state),
-        None if has_changed else task.first_reviewer_id,
-        task.assignee_id,
-        task.holder_id if is_held else None,
-        task.pk,
-        getattr(task, "is_owned", False),
+    return replace(
+        item,
+        state=ReviewState.UNREVIEWED if has_changed else ReviewState(task.state),
+        first_reviewer_id=None if has_changed else task.first_reviewer_id,
+        assignee_id=task.assignee_id,
+        holder_id=task.holder_id if is_held else None,
+        task_id=task.pk,
+        is_owned=getattr(task, "is_owned", False),
     )
 
 

@@ -383,3 +383,15 @@ def test_reviewer_withdraws_an_escalation_of_an_earlier_version(desk: ReviewDesk
     desk.close()
     send(subjects.load_conversation(Conversation.objects.get()), desk.ada)
     assert queues.load_queues(olga.pk).queues["escalated"].items == []
+
+
+def test_escalated_question_is_left_for_its_owner_in_other_queues(desk: ReviewDesk):
+    olga, omar = (making.person(name, Role.OWNER, desk.workspace) for name in ("olga", "omar"))
+    desk.require_two()
+    row = desk.close(DECLINED)
+    send(load(row), desk.ada)
+    send(load(row), omar, Verdict.ESCALATE, "Look.")
+    for person, count in ((desk.cleo, 0), (omar, 0), (olga, 1)):
+        queue = queues.load_queues(person.pk).queues["cancelled"]
+        assert len(queue.remaining_items) == count, person.username
+    assert queues.reserve_next(queue, olga.pk) == queue.items[0]
