@@ -73,7 +73,6 @@ def build_panel(
     """Return the panel's context; ``form`` is one that was refused, with its text."""
     person_id, queue_name = request.user.pk, get_queue_name(request)
     history = reviews.load_history(subject)
-    shown_reviews = history.list_shown(person_id)
     refusal, slot = "", None
     try:
         slot = history.find_slot(person_id)
@@ -85,13 +84,12 @@ def build_panel(
     return {
         "history": history,
         "state": _describe_state(history),
-        "reviews": [_describe_review(shown_review) for shown_review in shown_reviews],
+        "reviews": [
+            _describe_review(shown_review) for shown_review in history.list_shown(person_id)
+        ],
         "slot": slot,
         "slot_label": _describe_slot(history, slot) if slot else "",
-        "is_blind": any(
-            shown_review.is_hidden and not shown_review.is_withheld
-            for shown_review in shown_reviews
-        ),
+        "is_blind": bool(slot and slot.round == reviews.SECOND and not history.is_complete()),
         "refusal": refusal,
         "has_blind_escalation": _has_blind_escalation(history, person_id),
         "reservation": None if is_mine else reservation,

@@ -10,7 +10,7 @@ from django.test import Client
 
 from jpweb.store.annotations import threads
 from jpweb.store.choices import Role, Verdict
-from jpweb.store.models import Inquiry, Person, Review, ReviewTask
+from jpweb.store.models import Inquiry, Person, Review, ReviewTask, Workspace
 from jpweb.store.reviews import inquiry_pages
 from jpweb.stream.inquiry import CancellationReason, Cancelled
 from tests.store import making
@@ -187,8 +187,7 @@ def test_owner_who_decides_is_not_offered_to_escalate(desk: Desk):
 
 
 def test_second_reviewer_sees_nothing_of_the_first_review(desk: Desk):
-    desk.world.workspace.reviews_required = 2
-    desk.world.workspace.save()
+    Workspace.objects.update(reviews_required=2)
     client, page = start(desk.ada, desk.path)
     assert "2 reviews needed" in page
     follow(client, f"{desk.path}/review", fill(page, "escalate", "My secret thought"))
@@ -279,16 +278,32 @@ def test_owner_chooses_how_many_reviews_are_needed(world: World):
     assert "Choose one of the options." in page
 
 
-def test_changed_question_says_so_on_its_page(desk: Desk):
-    row = desk.rows[0]
-    client, page = start(desk.ada, desk.path)
-    follow(client, f"{desk.path}/review", fill(page, "fine"))
+def change(row: Inquiry) -> None:
     entry = row.conversation.journal.get(position=row.response_position or 0)
     entry.text = entry.text.replace("user", "user ")
     entry.save()
+
+
+def test_changed_question_says_so_on_its_page(desk: Desk):
+    client, page = start(desk.ada, desk.path)
+    follow(client, f"{desk.path}/review", fill(page, "fine"))
+    change(desk.rows[0])
     page = read(client, desk.path)
     assert "Changed since it was reviewed." in page
     assert "Earlier version" in page
+
+
+def test_hidden_review_of_an_earlier_version_is_tagged_and_blinds_no_one(desk: Desk):
+    Workspace.objects.update(reviews_required=2)
+    client, page = start(desk.ada, desk.path)
+    follow(client, f"{desk.path}/review", fill(page, "fine"))
+    other, page = start(desk.ben, desk.path)
+    assert "The first review is hidden until yours is in." in page
+    change(desk.rows[0])
+    page = read(other, desk.path)
+    assert "<h3>First review</h3>" in page
+    assert "The first review is hidden" not in page
+    assert re.search("until the present version is reviewed.*Earlier version", page, re.DOTALL)
 
 
 def test_unknown_queue_is_missing(world: World):
@@ -373,8 +388,7 @@ def test_home_names_the_reviews_that_wait_for_the_person(desk: Desk):
 
 
 def test_first_of_two_reviews_shows_when_its_escalation_reaches_owners(desk: Desk):
-    desk.world.workspace.reviews_required = 2
-    desk.world.workspace.save()
+    Workspace.objects.update(reviews_required=2)
     client, page = start(desk.ada, desk.path)
     follow(client, f"{desk.path}/review", fill(page, "escalate", "Look at this."))
     text = "Your escalation reaches the owners once the second review is in."
