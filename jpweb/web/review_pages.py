@@ -231,13 +231,11 @@ def _list_verdicts(slot: Slot | None) -> dict[str, tuple[str, str]]:
 
 def _describe_state(history: ReviewHistory) -> dict[str, str]:
     state, verdict = history.state
-    is_disputed = state == ReviewState.ESCALATED and history.is_disputed
-    label = review_labels.STATE_LABELS[ReviewState.DISAGREED if is_disputed else state]
     verdict_label = review_labels.VERDICT_LABELS[verdict][0] if verdict else ""
     needs_more = state == ReviewState.UNREVIEWED and history.rounds_required > 1
     return {
         "tag": state,
-        "label": label,
+        "label": review_labels.STATE_LABELS[state],
         "verdict": verdict_label,
         "rounds": str(history.rounds_required) if needs_more else "",
     }

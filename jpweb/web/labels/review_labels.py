@@ -24,7 +24,10 @@ STATE_LABELS: Mapping[str, str] = {
 QUEUE_LABELS: Mapping[str, tuple[str, str]] = {
     "assigned": ("Assigned to you", "questions and conversations that an auditor gave you"),
     "second": ("Waiting for a second review", "reviewed by one person who isn't you"),
-    "disagreed": ("Disagreements", "two reviewers came to different verdicts"),
+    "disagreed": (
+        "Disagreements",
+        "two reviewers came to different verdicts; what one escalated is in “Escalated” instead",
+    ),
     "escalated": ("Escalated", "needs a decision by an owner who hasn't reviewed it"),
     "cancelled": ("Cancelled", "closed without an answer"),
     "late": ("Answered late", "waited for more than an hour"),

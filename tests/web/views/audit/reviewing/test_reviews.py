@@ -201,7 +201,7 @@ def test_second_reviewer_sees_nothing_of_the_first_review(desk: Desk):
         assert response.status_code == 200, path
         assert b"escalate" not in body.lower(), path
     _, page = follow(other, f"{desk.path}/review", fill(page, "fine"))
-    assert "Reviewers disagree" in page
+    assert "<b>Escalated to the owners</b>" in page
     assert "My secret thought" in page
 
 
