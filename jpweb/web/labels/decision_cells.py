@@ -99,4 +99,5 @@ def _describe_entry(row: Mapping[str, Any]) -> dict[str, Any]:
         "decided_by": row["decider_kind"],
         "decider": row["decider_name"],
         "decider_id": row["decider_id"],
+        "inquiry_id": row["inquiry_id"],
     }

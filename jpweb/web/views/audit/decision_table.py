@@ -157,18 +157,19 @@ def _make_values(decision: Decision, values_by_entry: dict[int, dict[str, Any]])
 
 
 def _describe_entry(entry: LedgerEntry, event: str, subjects: EntrySubjects) -> dict[str, Any]:
+    question = entry_subjects.get_question(entry, subjects)
     return {
         "url": _find_url(entry, event),
-        "subject": _describe_subject(entry, subjects),
+        "subject": _describe_subject(entry, subjects, question),
+        "inquiry_id": question.inquiry_id if question else "",
         "conversation": subjects.conversations.get(entry.conversation_id or 0),
     }
 
 
-def _describe_subject(entry: LedgerEntry, subjects: EntrySubjects) -> str:
+def _describe_subject(entry: LedgerEntry, subjects: EntrySubjects, question: Inquiry | None) -> str:
     """Return the question's text, else the event's kind; "" where the row names its subject."""
     if entry.act not in _ACTS_ON_CONTENT:
         return ""
-    question = entry_subjects.get_question(entry, subjects)
     if question is not None:
         return get_question_text(question)
     if entry.subject.startswith("conversation:"):

@@ -147,6 +147,23 @@ def test_id_finds_the_decisions_on_a_question_and_on_a_tool_call(decided_world: 
     assert read_csv(decided_world, "identifier=%00") == []
 
 
+def test_review_and_redaction_of_a_question_have_its_id(decided_world: World):
+    question = decided_world.question
+    desk.send(desk.load(question), decided_world.people["auditor"], Verdict.WRONG, "Too soon")
+    call = decided_world.conversation.journal.get(category="call")
+    place = Place(decided_world.workspace.pk, decided_world.conversation.pk)
+    actor = Actor.from_person(decided_world.people["owner"])
+    for anchor in (call.anchor, decided_world.anchor):
+        record_act(Act.REDACTED, actor, place._replace(subject=f"event:{anchor}"), reason="Leak")
+    expected = [
+        ("redaction", question.inquiry_id),
+        ("redaction", ""),
+        ("review", question.inquiry_id),
+    ]
+    for rows in (read_csv(decided_world), read_lines(decided_world)):
+        assert [(row["kind"], row["inquiry_id"]) for row in rows[:3]] == expected
+
+
 def test_id_is_a_field_of_the_page_and_stays_in_its_links(decided_world: World):
     page = parse_page(decided_world.client("auditor").get("/audit/decisions?identifier=call_7"))
     assert page.find_one(name="identifier")["value"] == "call_7"
