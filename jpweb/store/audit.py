@@ -235,6 +235,12 @@ def list_filter_values(workspaces: Iterable[Workspace]) -> FilterValues:
     return FilterValues(*list_distinct(Inquiry.TABLE, columns, workspace_ids, MAX_FILTER_VALUES))
 
 
+def list_decider_names(workspaces: Iterable[Workspace]) -> list[str]:
+    """Return the names of those who decided questions, up to ``MAX_FILTER_VALUES``."""
+    workspace_ids = sorted(workspace.pk for workspace in workspaces)
+    return list_distinct(Inquiry.TABLE, ["decider_name"], workspace_ids, MAX_FILTER_VALUES)[0]
+
+
 def list_namesakes(workspaces: Iterable[Workspace], name: str) -> dict[int, str]:
     """Return the accounts with a decider's name by key, with their user names; one query.
 

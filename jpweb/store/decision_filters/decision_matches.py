@@ -47,7 +47,7 @@ class DecisionMatch(NamedTuple):
 def match_filters(
     audited_memberships: QuerySet[Membership], filters: DecisionFilters
 ) -> DecisionMatch:
-    """Return the conditions of the id, the tool, the words and the kind of decider."""
+    """Return the conditions of the id, the tool, the words, the kind and the name of decider."""
     if any("\x00" in text for text in (filters.identifier, *_list_texts(filters))):
         no_rows = Q(pk__in=[])  # no row contains NUL, and PostgreSQL refuses it
         return DecisionMatch(no_rows, no_rows, no_rows)
@@ -60,6 +60,8 @@ def match_filters(
         match &= _match_words(filters.words)
     if filters.decided:
         match &= _match_decider(filters.decided)
+    if filters.decider:
+        match &= _match_decider_name(filters.decider)
     return match
 
 
@@ -69,7 +71,7 @@ def is_scan(filters: DecisionFilters) -> bool:
 
 
 def _list_texts(filters: DecisionFilters) -> tuple[str, ...]:
-    return filters.tool, filters.words, filters.decided
+    return filters.tool, filters.words, filters.decided, filters.decider
 
 
 def _match_identifier(audited_memberships: QuerySet[Membership], identifier: str) -> DecisionMatch:
@@ -130,6 +132,12 @@ def _match_decider(kind: str) -> DecisionMatch:
         Q(state=approval_state) if approval_state else Q(pk__in=[]),
         _has_text(Value(f'"by":{{{kind_text}')) | _has_text(with_key),
     )
+
+
+def _match_decider_name(name: str) -> DecisionMatch:
+    """Return the conditions of a decider's name on record; answers in jp have no account."""
+    pattern = rf'"by":\{{("id":[0-9]+,)?"kind":"[a-z_]+","name":{re.escape(_encode(name))}\}}'
+    return DecisionMatch(Q(decider_name=name), Q(decider_name=name), Q(text__regex=pattern))
 
 
 def _has_text(part: Value | Concat) -> Q:

@@ -85,7 +85,8 @@ class DecisionFilters:
     person audits nothing else. ``unattended`` adds calls that ran without asking, where tool calls
     are let through. ``identifier`` is the id of an inquiry or of a tool call; it lets through the
     decisions on them and the reviews of these questions. ``tool`` asked or was called. ``words``
-    have to be in the question or in what a person wrote; ``decided`` is the kind of decider.
+    have to be in the question or in what a person wrote; ``decided`` is the kind of decider,
+    ``decider`` the name on record, and ``person`` the key of an account, whatever its name was.
     """
 
     kind: str = ""
@@ -98,6 +99,7 @@ class DecisionFilters:
     tool: str = ""
     words: str = ""
     decided: str = ""
+    decider: str = ""
     since: datetime | None = None
     until: datetime | None = None
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 MAX_PART_CHARS, MAX_NAME_CHARS = 60, 120
 #: Filters that name files, in this order.
 _NAMED_FILTERS = (
-    "conversation", "workspace", "outcome", "reason", "source", "tool", "person", "account",
-    "decided", "words", "identifier", "kind", "act", "state",
+    "conversation", "workspace", "outcome", "reason", "source", "tool", "decider", "person",
+    "account", "decided", "words", "identifier", "kind", "act", "state",
 )  # fmt: skip
 #: Parts of file names for filters that are on or off.
 _FLAG_PARTS = {"demo": "with-demo", "unattended": "with-unattended"}

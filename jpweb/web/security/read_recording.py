@@ -76,7 +76,10 @@ FILTERS_BY_ROUTE: Mapping[str, tuple[str, ...]] = {
     "secrets": ("state", "workspace"),
 }
 #: Parameters that entries name otherwise: of *Audit*, a person is a name and an account a key.
-_NAMES_BY_ROUTE = {route: {"person": "account"} for route in ("decisions", "ledger")}
+_NAMES_BY_ROUTE = {
+    "decisions": {"decider": "person", "person": "account"},
+    "ledger": {"person": "account"},
+}
 #: Routes that hand out a file. They are recorded at once, other reads within a second.
 EXPORT_ROUTES = frozenset({"conversation-export", "conversation-evidence"})
 

@@ -97,6 +97,37 @@ def test_tool_words_and_decider_let_through_rows_of_each_table(
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("Auditor", ["question", "redaction", "run"]),
+        ("auditor", []),
+        ("Sam (night)", ["question"]),
+        ("Sam .night.", []),
+        ('An "by" name', ["run"]),
+        ("a\x00b", []),
+    ],
+)
+def test_name_of_a_decider_lets_through_rows_of_each_table(
+    run: Run, auditor: Person, name: str, kinds: list[str]
+):
+    making.settle(making.question(run), Answered(True), Decider("person", "Sam (night)"))
+    place = Place(run.conversation.workspace_id, run.conversation_id)
+    record_act(Act.REDACTED, Actor("person", "Eve", auditor.pk), place, name=name)
+    assert list_kinds(auditor, decider=name) == kinds
+
+
+def test_name_of_a_decider_is_looked_for_in_bounded_work(
+    auditor: Person, monkeypatch: pytest.MonkeyPatch
+):
+    whole = list_kinds(auditor, decider="Auditor")
+    monkeypatch.setattr(decision_places, "MAX_SCANNED_ROWS", 1)
+    pages = list_pages(auditor, decider="Auditor")
+    assert whole == ["question", "redaction", "run"]
+    assert sorted(kind for page in pages for kind in page) == whole
+    assert len(pages) > 1
+
+
 @pytest.mark.parametrize("is_sealed", [False, True])
 def test_words_find_the_note_of_a_dismissal(run: Run, auditor: Person, is_sealed: bool):
     place = Place(run.conversation.workspace_id, run.conversation_id)

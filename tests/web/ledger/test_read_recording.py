@@ -5,6 +5,7 @@ So those who audit a workspace see who read its content, and nobody learns of ot
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
@@ -137,3 +138,16 @@ def test_list_of_somebody_who_audits_the_demo_alone_is_a_read_of_it(
 ):
     Workspace.objects.filter(pk=world.workspace.pk).update(root=DEMO_ROOT)
     assert read_places(world, "/audit", gathered_reads) == [(world.workspace.pk, None)]
+
+
+@pytest.mark.parametrize(
+    ("path", "filters"),
+    [
+        ("/audit/decisions?decider=Sam&person=7", {"person": "Sam", "account": "7"}),
+    ],
+)
+def test_entry_of_a_list_says_what_narrowed_it(
+    world: World, gathered_reads: Reads, path: str, filters: dict[str, str]
+):
+    read_places(world, path, gathered_reads)
+    assert json.loads(LedgerEntry.objects.get(act=Act.READ).text)["details"]["filters"] == filters

@@ -25,6 +25,7 @@ class DecisionFilterForm(PeriodForm):
         error_messages={"invalid_choice": notice_text.DECISION_KIND_UNKNOWN},
     )
     workspace = make_key_field("workspace")
+    decider = TextField(required=False)
     person = make_key_field("person")
     conversation = make_key_field("conversation")
     identifier = TextField(required=False)

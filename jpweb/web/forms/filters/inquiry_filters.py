@@ -39,9 +39,32 @@ PLACE_PARAMS = ("sort", "before", "at")
 MAX_QUERY_CHARS = 2000
 
 
-def format_shared_query(query: Mapping[str, str]) -> str:
-    """Return the filters of an address that questions, charts and decisions share."""
-    return urlencode({name: query[name] for name in SHARED_FILTERS if name in query})
+def format_decision_query(query: Mapping[str, str]) -> str:
+    """Return the filters of decisions that an address of questions or charts has.
+
+    Among questions ``person`` is the decider's name, which ``account`` narrows; among decisions
+    ``decider`` is the name and ``person`` the account.
+    """
+    params = {name: query[name] for name in SHARED_FILTERS if name in query}
+    if query.get("person"):
+        params["decider"] = query["person"]
+        if query.get("account"):
+            params["person"] = query["account"]
+    return urlencode(params)
+
+
+def format_question_query(query: Mapping[str, str], account_names: Mapping[int, str]) -> str:
+    """Return the filters of questions that an address of decisions has.
+
+    An account without a name in the address gets its own: an account alone filters no questions.
+    """
+    params = {name: query[name] for name in SHARED_FILTERS if name in query}
+    account, name = query.get("person", ""), query.get("decider", "")
+    if account and not name:
+        key = int(account) if account.isdecimal() else 0
+        name = account_names.get(key, f"account {account}")
+    values = {"person": name, "account": account}
+    return urlencode(params | {name: value for name, value in values.items() if value})
 
 
 class PeriodForm(forms.Form):

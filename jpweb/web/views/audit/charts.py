@@ -15,7 +15,7 @@ from jpweb.store.database import clock
 from jpweb.store.reviews import inquiry_counts, waiting_percentiles
 from jpweb.store.reviews.inquiry_counts import OpenAges, Period, Sample
 from jpweb.web import access
-from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm, format_shared_query
+from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm, format_decision_query
 from jpweb.web.labels import audit_labels, chart_labels
 from jpweb.web.views.audit import chart_figures, inquiry_table
 from jpweb.web.views.audit.chart_figures import Figure, Links
@@ -64,7 +64,7 @@ def show_charts(request: Request) -> HttpResponse:
         "query": urlencode(query),
         "export_query": urlencode(query),
         "question_query": urlencode(query),
-        "decision_query": format_shared_query(query),
+        "decision_query": format_decision_query(query),
     }
     return render(request, "audit/charts.html", context, status=status)
 

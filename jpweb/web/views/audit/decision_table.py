@@ -30,7 +30,7 @@ from jpweb.store.transcript import call_anchors
 from jpweb.stream.markdown import outcome_texts
 from jpweb.web import access, converters, display_text, transcript
 from jpweb.web.forms.filters.decision_filters import DecisionFilterForm
-from jpweb.web.forms.filters.inquiry_filters import format_shared_query
+from jpweb.web.forms.filters.inquiry_filters import format_question_query
 from jpweb.web.labels import audit_labels, entry_labels
 from jpweb.web.views.audit import decision_timeline, inquiry_table
 from jpweb.web.views.audit.quick_ranges import list_ranges
@@ -63,6 +63,7 @@ def list_decisions(request: Request) -> HttpResponse:
     omitted_count = decisions.count_omitted_calls(request.user.pk, filters)
     next_params = {"after": _format_cursor(next_cursor)} if next_cursor else {}
     rows = make_rows(request.user.pk, page, names)
+    accounts = decisions.list_people(request.user.pk)
     context = {
         "form": form,
         "rows": rows,
@@ -88,9 +89,10 @@ def list_decisions(request: Request) -> HttpResponse:
         "unattended_query": urlencode(query | {"unattended": 1}),
         "ends_scan": next_cursor is not None and next_cursor.ends_scan,
         "is_from_row": row_place is not None,
-        "people": decisions.list_people(request.user.pk),
+        "accounts": accounts,
+        "deciders": sorted({*accounts.values(), *audit.list_decider_names(workspaces)}),
         "query": urlencode(query),
-        "question_query": format_shared_query(query),
+        "question_query": format_question_query(query, accounts),
         "export_query": urlencode({key: query[key] for key in query if key != "view"}),
         "next_query": urlencode(query | next_params) if next_params else "",
     }

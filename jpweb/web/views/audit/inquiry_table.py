@@ -24,7 +24,7 @@ from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, display_text
 from jpweb.web.forms.filters.inquiry_filters import (
     InquiryFilterForm,
-    format_shared_query,
+    format_decision_query,
 )
 from jpweb.web.labels import audit_labels
 from jpweb.web.security import file_names, rate_limits, read_recording
@@ -100,7 +100,7 @@ def _format_queries(
     return {
         "query": urlencode(table_query),
         "export_query": urlencode(query),
-        "decision_query": format_shared_query(query),
+        "decision_query": format_decision_query(query),
         "next_query": urlencode(table_query | {"before": next_key}) if next_key else "",
         "demo_query": urlencode(table_query | {"demo": 1}) if has_demo_query else "",
     }

@@ -16,6 +16,7 @@ UNLISTED = [
     ("/audit", "workspace", "99999"),
     ("/audit/charts", "tool", "no-tool"),
     *(("/audit/decisions", name, "77777") for name in ("workspace", "person")),
+    ("/audit/decisions", "decider", "no-decider"),
     *(("/audit/ledger", name, "77777") for name in ("workspace", "person")),
     ("/audit/secrets", "workspace", "77777"),
     ("/conversations", "workspace", "77777"),
@@ -53,7 +54,8 @@ def test_filter_by_a_listed_value_has_one_option(world: World, path: str, name: 
     Inquiry.objects.update(decider_name="Owner", decider=owner)
     value = "Owner" if path == "/audit" else str(owner.pk)
     response = get(world, path, **{name: value})
-    assert list_selected(response, name) == [(value, "Owner")]
+    text = "Owner" if path == "/audit" else f"Owner, account {value}"
+    assert list_selected(response, name) == [(value, text)]
     options = [tag for tag in parse_page(response) if tag.get("value") == value]
     assert len(options) == 1
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from django import forms
 
 from jpweb.store import accounts, approvals
 from jpweb.store.choices import Act, ApprovalKind, Role, Verdict
@@ -19,10 +17,6 @@ from jpweb.store.reviews import decisions
 from jpweb.stream import wire
 from jpweb.stream.events import ChatRequest, EventKind, ToolCallRequest, TurnStart
 from jpweb.stream.inquiry import Answered, InquiryResponse
-from jpweb.web.forms.fields import WholeNumberField
-from jpweb.web.forms.filters.decision_filters import DecisionFilterForm
-from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm
-from jpweb.web.labels import audit_labels
 from tests.builders import make_element, make_inquiry
 from tests.store import making
 from tests.store.redaction import canary
@@ -319,33 +313,6 @@ def review_question(world: World, person: Person) -> None:
     """Have an auditor review the world's question, which the owner answers."""
     making.settle(world.question, Answered(True), making.decider(world.people["owner"]))
     desk.send(desk.load(world.question), person, Verdict.WRONG, "Too <b>soon</b>")
-
-
-def make_value(field: forms.Field, world: World) -> str:
-    """Return a value that a field of a filter takes."""
-    if isinstance(field, forms.ChoiceField):
-        return next(iter(audit_labels.DECIDER_KIND_LABELS))
-    if isinstance(field, forms.DateField):
-        return "2026-05-31"
-    return str(world.conversation.pk) if isinstance(field, WholeNumberField) else "1"
-
-
-def test_tabs_keep_the_filters_that_both_pages_have(world: World):
-    client, fields = world.client("auditor"), DecisionFilterForm.base_fields
-    # A person is a name among questions, and an account among decisions.
-    names = InquiryFilterForm.base_fields.keys() & fields.keys() - {"person"}
-    assert names > {"tool", "words", "decided"}
-    shared = {name: make_value(fields[name], world) for name in names}
-    for path, other_filters, target in (
-        ("/audit", {"outcome": "open", "person": "Owner"}, "/audit/decisions"),
-        ("/audit/charts", {"outcome": "open"}, "/audit/decisions"),
-        ("/audit/decisions", {"kind": "question", "person": "7"}, "/audit"),
-        ("/audit/decisions", {"unattended": "1"}, "/audit/charts"),
-    ):
-        page = parse_page(client.get(path, shared | other_filters))
-        tabs = [tag["href"] for tag in page if tag.inside(**{"aria-label": "Audit views"})]
-        (query,) = [url.query for url in map(urlsplit, tabs) if url.path == target]
-        assert dict(parse_qsl(query)) == shared, (path, target)
 
 
 def test_next_page_after_a_decision_of_the_year_1_has_the_older_one(
