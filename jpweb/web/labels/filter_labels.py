@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from jpweb.store.choices import DecisionKind
 from jpweb.stream.markdown import outcome_texts
 from jpweb.web import display_text
-from jpweb.web.labels import audit_labels, ledger_labels, suspected_secret_labels
+from jpweb.web.labels import audit_labels, ledger_labels, review_labels, suspected_secret_labels
 
 #: Filters, by the names of their parameters; a name without a label is shown as it is.
 FILTER_LABELS: Mapping[str, str] = {
@@ -30,6 +30,7 @@ _LABELS_BY_FILTER: Mapping[str, Mapping[str, str]] = {
     "source": display_text.SOURCE_LABELS,
     "decided": audit_labels.DECIDER_KIND_LABELS,
     "act": ledger_labels.ACT_LABELS,
+    "queue": {name: label for name, (label, _) in review_labels.QUEUE_LABELS.items()},
     "state": suspected_secret_labels.STATE_LABELS,
     "kind": display_text.SEARCH_KIND_LABELS | dict(DecisionKind.choices),
 }

@@ -74,11 +74,13 @@ FILTERS_BY_ROUTE: Mapping[str, tuple[str, ...]] = {
     "ledger": tuple(field.name for field in fields(LedgerFilters)),
     "questions": ("workspace",),
     "secrets": ("state", "workspace"),
+    "review-queue": ("queue_name",),
 }
 #: Parameters that entries name otherwise: of *Audit*, a person is a name and an account a key.
 _NAMES_BY_ROUTE = {
     "decisions": {"decider": "person", "person": "account"},
     "ledger": {"person": "account"},
+    "review-queue": {"queue_name": "queue"},
 }
 #: Routes that hand out a file. They are recorded at once, other reads within a second.
 EXPORT_ROUTES = frozenset({"conversation-export", "conversation-evidence"})
@@ -115,7 +117,9 @@ def note_response(
             places = _list_places(route, request.GET, get_roles)
         else:
             places = [Place(conversation.workspace_id, conversation.pk)]
-        query, filters = _read_criteria(route, request.GET)
+        # A queue's name is a part of its path.
+        path_params = {name: view_args[name] for name in ("queue_name",) if name in view_args}
+        query, filters = _read_criteria(route, request.GET.dict() | path_params)
         read_record = ReadRecord(
             Act.READ, Actor.from_person(person), Place(), route, query, filters
         )

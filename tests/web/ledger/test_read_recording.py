@@ -143,6 +143,7 @@ def test_list_of_somebody_who_audits_the_demo_alone_is_a_read_of_it(
 @pytest.mark.parametrize(
     ("path", "filters"),
     [
+        ("/audit/reviews/cancelled?queue_name=late", {"queue": "cancelled"}),
         ("/audit/decisions?decider=Sam&person=7", {"person": "Sam", "account": "7"}),
     ],
 )
@@ -151,3 +152,9 @@ def test_entry_of_a_list_says_what_narrowed_it(
 ):
     read_places(world, path, gathered_reads)
     assert json.loads(LedgerEntry.objects.get(act=Act.READ).text)["details"]["filters"] == filters
+
+
+def test_ledger_names_the_queue_that_was_read(world: World, gathered_reads: Reads):
+    read_places(world, "/audit/reviews/late", gathered_reads)
+    page = parse_page(world.client("owner").get("/audit/ledger?act=read"))
+    assert "queue: Answered late" in page.text
