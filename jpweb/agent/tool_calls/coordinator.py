@@ -152,6 +152,8 @@ class ToolCoordinator:
         if resumption is None:
             self._cut_off_ids = frozenset()
             return ResumedCalls()
+        # Of calls with one id, the record does not tell which of them asked: each asks again.
+        self._state.discard_settled(self._duplicate_ids)
         progress_by_id = {
             name: progress
             for name, progress in resumption.progress.items()

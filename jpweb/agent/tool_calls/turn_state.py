@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -226,13 +226,16 @@ class TurnState:
         self._answered = [item for item in self._answered if item.key.tool_call_id != tool_call_id]
         return answers
 
+    def discard_settled(self, call_ids: Set[str]) -> None:
+        """Discard the answers and declines of these calls: another call may have the same id."""
+        self._answered = [item for item in self._answered if item.key.tool_call_id not in call_ids]
+        self._closed = {k: v for k, v in self._closed.items() if k.tool_call_id not in call_ids}
+
     def take_waiting(self, tool_call_id: str, question_id: str) -> OpenQuestion | None:
         """Return, once, the question on record without a response."""
         key = QuestionKey(tool_call_id, question_id)
-        open_question = next(
-            (question for question in self._waiting.values() if question.key == key), None
-        )
-        return None if open_question is None else self._waiting.pop(open_question.request.id)
+        inquiry_ids = [name for name, question in self._waiting.items() if question.key == key]
+        return self._waiting.pop(inquiry_ids[0]) if inquiry_ids else None
 
     def take_unanswered(self, tool_call_id: str, *, gated: bool = False) -> list[OpenQuestion]:
         """Return, once, the open questions of a call; with ``gated`` only if it needed permission.
@@ -353,10 +356,8 @@ class TurnState:
 
     def _end_call(self, tool_call_id: str) -> None:
         """Discard the progress of a call: another may have its id."""
-        self.take_answers(tool_call_id)
+        self.discard_settled({tool_call_id})
         self.take_unanswered(tool_call_id)
-        for key in [key for key in self._closed if key.tool_call_id == tool_call_id]:
-            del self._closed[key]
         self._paused.pop(tool_call_id, None)
         self._granted.pop(tool_call_id, None)
 
