@@ -15,7 +15,7 @@ MAX_CALL_QUESTIONS = 25
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question in flight. ``id`` is the tool's own; it may not be empty or hold a dot."""
+    """A question in flight. ``id`` is the tool's own; it may not be empty or hold a dot or NUL."""
 
     id: str
     text: str

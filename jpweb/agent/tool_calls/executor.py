@@ -46,6 +46,10 @@ class SourcedQuestion:
 Execution: TypeAlias = Success | Failed | SourcedQuestion
 
 
+#: A dot separates the parts of an inquiry's id; PostgreSQL holds no NUL, and a response is
+#: recorded under the id of its row.
+_FORBIDDEN_ID_CHARACTERS = frozenset(".\0")
+
 #: Tools of a turn that run at once; each may be a process. Those that wait for an answer do not
 #: count: a turn waits for people as long as it takes, and must not keep its other calls from them.
 MAX_RUNNING_CALLS = 8
@@ -171,7 +175,7 @@ def make_sourced_question(
     name: str, question: Question, source: InquirySource
 ) -> SourcedQuestion | Failed:
     """Return the question with its source, or Failed where it cannot be recorded."""
-    if not question.id or "." in question.id:
+    if not question.id or not _FORBIDDEN_ID_CHARACTERS.isdisjoint(question.id):
         return Failed(model_messages.describe_bad_id(name))
     if REDACTED_TEXT in question.id:  # the tool would not find its answer by a redacted id
         return Failed(model_messages.describe_secret_in_id(name))

@@ -80,8 +80,8 @@ def describe_unknown_tool(tool: str) -> str:
 def describe_bad_id(tool: str) -> str:
     """Return the text for a question whose id cannot be recorded."""
     return (
-        f"{tool} asked a question whose id is empty or contains a dot. This is a mistake in the "
-        "tool. Do not retry; continue without it."
+        f"{tool} asked a question whose id is empty, or contains a dot or NUL. This is a mistake "
+        "in the tool. Do not retry; continue without it."
     )
 
 

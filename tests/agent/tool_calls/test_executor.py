@@ -73,8 +73,8 @@ async def test_a_tool_that_is_not_offered_fails_and_does_not_run():
     assert tool.runs == []
 
 
-@pytest.mark.parametrize("question_id", ["", ".", "a.b", "a."])
-async def test_a_question_id_that_is_empty_or_dotted_is_a_failure_of_the_tool(question_id):
+@pytest.mark.parametrize("question_id", ["", ".", "a.b", "a.", "a\0b"])
+async def test_question_id_that_is_empty_or_has_a_dot_or_nul_is_a_failure(question_id):
     tool = StubTool("tool", lambda *_: NeedsInput(Question(question_id, "?", Boolean())))
     result = await executor(tool).execute("tool", {}, {})
     assert result == Failed(model_messages.describe_bad_id("tool"))

@@ -7,6 +7,7 @@ from jpweb.runtime.inquiries import approvals
 from jpweb.runtime.inquiries.approvals import ApprovalVerdict
 from jpweb.store.choices import Act
 from jpweb.store.models import LedgerEntry
+from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 from tests.machine.vendors import Call, Reply, run_vendor
 from tests.runtime.playing import wait_for_task
 from tests.runtime.scenarios.talking import DONE
@@ -44,3 +45,16 @@ async def test_result_approvals_of_calls_with_one_id_are_separate(shop: Workshop
     assert [result.content for result in await shop.results()] == results
     withdrawals = LedgerEntry.objects.filter(act=Act.APPROVAL_WITHDRAWN)
     assert not await run_in_db_thread(withdrawals.exists)
+
+
+async def test_responses_have_the_ids_of_requests_also_beside_a_nul(shop: Workshop):
+    ask = Reply(Call("ask_user", {"question": "Go on?", "answer_type": "boolean"}, "call\0"))
+    with run_vendor("anthropic", [ask, DONE]) as standin:
+        await run_in_db_thread(shop.play, standin)
+        _, task = await shop.start()
+        await shop.answer("answer", "true")
+        await wait_for_task(task)
+    kinds = [event.kind for event in await shop.events()]
+    request_ids = [kind.id for kind in kinds if isinstance(kind, InquiryRequest)]
+    response_ids = [kind.id for kind in kinds if isinstance(kind, InquiryResponse)]
+    assert response_ids == request_ids == ["call\ufffd.answer.1"]

@@ -245,7 +245,8 @@ class ReplyParser:
         if call_arguments is not None and not self._is_data(part):
             metadata = join_value_surrogates(self.adapter.read_metadata(part))
             yield CompleteToolCall(
-                join_surrogates(part.tool_call_id),
+                # PostgreSQL holds no NUL: a row's id would differ from that on record.
+                join_surrogates(part.tool_call_id).replace("\0", "\N{REPLACEMENT CHARACTER}"),
                 join_surrogates(part.tool_name),
                 call_arguments,
                 metadata,

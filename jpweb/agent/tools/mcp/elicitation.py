@@ -152,7 +152,7 @@ class Elicitation:
 
     def _make_question_id(self, name: str) -> str:
         """Return a question id that is unique in the call and holds no secret."""
-        safe_name = name.replace(".", "_") or "field"
+        safe_name = name.replace(".", "_").replace("\0", "_") or "field"
         if (
             redact_text(self.secrets, safe_name) != safe_name
             or redact_text(self.secrets, name) != name

@@ -253,6 +253,13 @@ def test_arguments_that_come_parsed_hold_whole_characters_too():
     assert list(reception.release_calls(is_cut=False)) == [call]
 
 
+def test_call_id_has_no_nul_which_an_inquiry_s_row_could_not_hold():
+    reception = ReplyParser(LLAMACPP)
+    list(reception.take_event(PartStartEvent(index=0, part=ToolCallPart("fs_read", "{}", "a\0"))))
+    calls = list(reception.release_calls(is_cut=False))
+    assert calls == [CompleteToolCall(f"a{ODD}", "fs_read", {})]
+
+
 def test_data_holds_whole_characters():
     reception = ReplyParser(LLAMACPP, is_structured=True)
     assert texts(reception, '{"a": "\\ud83d', '\\ude00", "\\ud83d": 1}') == []

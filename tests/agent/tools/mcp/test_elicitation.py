@@ -103,14 +103,14 @@ async def test_optional_fields_left_empty_are_left_out():
     assert await elicitor.answer_form("", schema) == ElicitationReply("accept", {"b": "x"})
 
 
-async def test_ids_hold_no_dots_and_are_never_empty_or_twice_the_same():
-    schema = {"properties": {name: {"type": "boolean"} for name in ("a.b", "a_b", "", ".")}}
+async def test_ids_hold_no_dot_or_nul_and_are_never_empty_or_twice_the_same():
+    schema = {"properties": {name: {"type": "boolean"} for name in ("a.b", "a_b", "", ".\0")}}
     person = ScriptedPerson(*[True] * 8)
     elicitor, _ = elicitation(person)
     for _ in range(2):
         await elicitor.answer_form("", schema)
     ids = [question.id for question in person.questions]
-    assert ids == ["a_b", "a_b_2", "field", "_", "a_b_3", "a_b_4", "field_2", "__2"]
+    assert ids == ["a_b", "a_b_2", "field", "__", "a_b_3", "a_b_4", "field_2", "___2"]
 
 
 async def test_elicitation_secrets_are_kept_for_redaction():
