@@ -54,6 +54,7 @@ def request_approval(
     ``held_run`` is that run as its holder has it: raises LeaseLost where another process
     holds it. An unspent approval of the same call and content is reused, open or decided;
     one with other content is withdrawn. Another text of a formatter is no other content.
+    The row shows characters that no database takes by others; its digest is of the content itself.
     """
     running_runs = Run.objects.filter(conversation_id=conversation_id, state=RunState.RUNNING)
     run = running_runs.select_related("conversation").first()
@@ -61,16 +62,13 @@ def request_approval(
         raise UnknownApproval("The turn has ended.")
     if held_run is not None:
         leases.assert_held(held_run)
-    content = db_text.clean_json(dict(content))
-    digest = _hash_content(_omit_formatted_text(content))
+    digests = _hash_content(_omit_formatted_text(content)), _hash_content(content)
+    content = db_text.show_json(dict(content))
     unspent_approvals = _list_unspent(run).filter(
         kind=kind, tool_call_id=db_text.clean_text(tool_call_id)
     )
     previous_approval = _select_related_rows(unspent_approvals).order_by("-pk").first()
-    if previous_approval is not None and _get_digest(previous_approval) in (
-        digest,
-        _hash_content(content),
-    ):
+    if previous_approval is not None and _get_digest(previous_approval) in digests:
         _update_formatted_text(previous_approval, content)
         return previous_approval
     if previous_approval is not None:
@@ -83,7 +81,7 @@ def request_approval(
         tool_call_id=db_text.clean_text(tool_call_id),
         tool_name=db_text.clean_text(tool_name)[:200],
         subject=content,
-        digest=digest,
+        digest=digests[0],
     )
     return get_approval(approval.pk)
 
@@ -326,7 +324,7 @@ def _update_formatted_text(row: Approval, content: Mapping[str, Any]) -> None:
 
 
 def _hash_content(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(dict(content), sort_keys=True).encode()).hexdigest()
 
 
 def _settle_open(row: Approval, **values: Any) -> Approval:

@@ -10,6 +10,7 @@ import unicodedata
 from typing import Any
 
 _INVALID_CHARS = re.compile("[\x00\ud800-\udfff]")
+_NUL_SIGN = "\N{SYMBOL FOR NULL}"
 #: Letters and marks without an outline: fillers, the blank Braille pattern, joiners.
 _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
@@ -29,6 +30,26 @@ def clean_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {clean_text(key): clean_json(item) for key, item in value.items()}
     return value
+
+
+def show_json(value: Any) -> Any:
+    """Return a JSON value as ``clean_json`` does, but with NUL as the sign ␀, and with every key.
+
+    For values that people decide on: a key that would be equal to another one gets a further ␀.
+    """
+    if isinstance(value, str):
+        return clean_text(value.replace("\0", _NUL_SIGN))
+    if isinstance(value, list):
+        return [show_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    shown_value: dict[str, Any] = {}
+    for key, item in value.items():
+        shown_key = show_json(key)
+        while shown_key in shown_value:
+            shown_key += _NUL_SIGN
+        shown_value[shown_key] = show_json(item)
+    return shown_value
 
 
 def is_hidden(character: str) -> bool:

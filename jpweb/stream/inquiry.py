@@ -234,7 +234,10 @@ class InquiryResponse(EventKindBase):
 
 
 def check_answer_type(answer_type: AnswerType) -> None:
-    """Raise MalformedElement for options that no card can offer or no record can hold."""
+    """Raise MalformedElement for options that no card can offer or no record can hold.
+
+    A row holds another value for one with NUL, so a person would choose what was not offered.
+    """
     options = answer_type.options if isinstance(answer_type, Select) else ()
     if len(options) > MAX_OPTIONS:
         raise MalformedElement(
@@ -247,6 +250,21 @@ def check_answer_type(answer_type: AnswerType) -> None:
             f"these have {char_count:,}"
         )
     check_storable({"question": {"answer_type": answer_type.to_fields()}})
+    if any(_has_nul(option.value) for option in options):
+        raise MalformedElement("an option has the character NUL")
+
+
+def _has_nul(value: Any) -> bool:
+    """Tell whether a storable JSON value has NUL in one of its texts."""
+    match value:
+        case str():
+            return "\0" in value
+        case list():
+            return any(map(_has_nul, value))
+        case dict():
+            return any(map(_has_nul, (*value, *value.values())))
+        case _:
+            return False
 
 
 def read_reason(tag: Any) -> CancellationReason | UnknownReason:

@@ -51,9 +51,18 @@ def test_request_approval_without_a_running_run_is_refused(run: Run):
     assert Approval.objects.count() == 0
 
 
-def test_approval_replaces_characters_that_databases_refuse(run: Run):
-    row = making.prompt(run, arguments={"a\0": "\ud800"})
-    assert row.subject["arguments"] == {"a\ufffd": "\ufffd"}
+def test_approval_shows_characters_that_databases_refuse_by_others(run: Run):
+    arguments = {"a\0": "\ud800", "a␀": ["0\0", 1]}
+    row = making.prompt(run, arguments=arguments)
+    assert row.subject["arguments"] == {"a␀": "\ufffd", "a␀␀": ["0␀", 1]}
+    assert request_again(row, arguments=arguments).pk == row.pk
+
+
+def test_decision_about_an_argument_with_nul_holds_for_no_other(run: Run):
+    row = making.prompt(run, arguments={"text": "0\0"})
+    approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
+    again = request_again(row, arguments={"text": "0␀"})
+    assert (again.pk != row.pk, again.state) == (True, "open")
 
 
 @pytest.mark.parametrize(

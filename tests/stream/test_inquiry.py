@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from jpweb.stream.answer_type import Boolean
+from jpweb.stream.answer_type import Boolean, Option, Select
+from jpweb.stream.errors import MalformedElement
 from jpweb.stream.events import BrokenEvent
 from jpweb.stream.inquiry import (
     Answered,
@@ -22,6 +23,7 @@ from jpweb.stream.inquiry import (
     Redacted,
     SourceTag,
     UnknownReason,
+    check_answer_type,
     read_reason,
 )
 from tests.builders import AT, make_element, raw
@@ -48,6 +50,15 @@ def request(source=None, **question) -> Any:
 
 def write_outcome(outcome) -> Any:
     return json.loads(make_element(InquiryResponse("c.q.1", outcome)).raw)
+
+
+def test_recorded_options_with_nul_are_read_though_none_can_be_asked_for():
+    answer_type = request(
+        answer_type={"type": "select", "options": ["a\0"]}
+    ).kind.question.answer_type
+    assert answer_type == Select((Option("a\0"),))
+    with pytest.raises(MalformedElement, match="NUL"):
+        check_answer_type(answer_type)
 
 
 def test_the_tagged_and_the_legacy_form_read_as_the_same_answer():

@@ -87,6 +87,7 @@ async def test_arguments_become_a_question_for_a_person(arguments, question):
         ({**SELECT, "options": ["a", 1]}, "non-empty string"),
         ({**SELECT, "options": ["a", "b", "a"]}, "Remove the duplicates"),
         ({**SELECT, "options": [*map(str, range(501))]}, "this one has 501"),
+        ({**SELECT, "options": ["a\0", "b"]}, "can't be asked for: an option has the character"),
         ({**TEXT, "options": ["a"]}, "change “answer_type” from “text”"),
         ({**YES_NO, "options": []}, "change “answer_type” from “boolean”"),
         ({**YES_NO, "default": "true"}, "true or false for “boolean”, without quotes"),

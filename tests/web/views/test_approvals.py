@@ -104,6 +104,14 @@ def test_a_result_is_shown_and_an_error_is_called_one(world: World):
     assert "No content" in card(page, empty).text
 
 
+def test_nul_is_shown_as_a_sign_where_a_person_decides(world: World):
+    call = making.prompt(world.run, arguments={"text": "0\0"})
+    result = making.prompt(world.run, DELIVER, content="0\0")
+    for page in (questions(world), conversation(world)):
+        assert json.loads(inside(page, call, "pre")[0].text) == {"text": "0␀"}
+        assert inside(page, result, "pre")[0].text.strip() == "0␀"
+
+
 def test_hidden_characters_are_spelled_out_where_a_person_decides(world: World):
     hidden = "safe\u202eevil\U000e0041"
     rows = [

@@ -152,6 +152,10 @@ def test_a_bad_id_is_for_the_executor_to_refuse(question_id):
         ({"answer_type": {"type": "select", "options": []}}, "at least one option"),
         ({"answer_type": {"type": "select", "options": [*range(501)]}}, "up to 500 options"),
         ({"answer_type": {"type": "select", "options": ["x" * 50_001]}}, "up to 50,000 characters"),
+        *(
+            ({"answer_type": {"type": "select", "options": [option]}}, "has the character NUL")
+            for option in ("a\0", {"value": [{"b": "a\0"}]}, {"value": {"a\0": 1}})
+        ),
         ({"answer_type": "Select"}, "“options” must be a list"),
         ({"exclusive": "yes"}, "“exclusive”"),
         ({"persistence": "ever"}, "“persistence”"),
