@@ -30,7 +30,7 @@ ALLOWED = {
 AGENT_TOUCHES = {
     # Names of paths, which are compiled for the tool.
     "tools/local/access_rules.py": {
-        "(root / lexical_path).exists", "candidate.exists", "candidate.resolve", "root.resolve",
+        "candidate.resolve", "path.stat", "root.resolve",
     },
     # A call's files, in a folder of our own.
     "tools/local/private_file.py": {

@@ -60,7 +60,7 @@ def test_keys_start_a_review_choose_its_verdict_and_skip_to_the_next(visit: Visi
 
 
 def test_keys_of_reviewing_apply_while_a_verdict_has_the_focus(visit: Visit):
-    page = visit.open("/audit?demo=1&reason=backend_error")
+    page = visit.open("/audit?demo=1&reason=lost")
     page.locator("tbody a.details").first.click()
     question = f"{page.url}?queue=cancelled"
     page.goto(question)
