@@ -17,6 +17,7 @@ FILTER_LABELS: Mapping[str, str] = {
     "identifier": "ID",
     "source": "asked by",
     "decided": "type of decider",
+    "decider": "decided by",
     "demo": "with the demo",
     "unattended": "with calls that ran without asking",
     "since": "from",

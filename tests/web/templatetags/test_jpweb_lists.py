@@ -44,6 +44,7 @@ def test_print_note_names_a_person_instead_of_the_key(world: World, path: str):
     note = read_note(world, "/audit/decisions", person=world.people["owner"].pk)
     assert note.startswith("Filters: person: Owner; any date.")
     assert "person: 77777" in read_note(world, path, person="77777")
+    assert "decided by: Ada;" in read_note(world, "/audit/decisions", decider="Ada")
 
 
 def test_print_note_leaves_out_what_does_not_filter(world: World):

@@ -63,7 +63,7 @@ def list_decisions(request: Request) -> HttpResponse:
     omitted_count = decisions.count_omitted_calls(request.user.pk, filters)
     next_params = {"after": _format_cursor(next_cursor)} if next_cursor else {}
     rows = make_rows(request.user.pk, page, names)
-    accounts = decisions.list_people(request.user.pk)
+    people = decisions.list_people(request.user.pk)
     context = {
         "form": form,
         "rows": rows,
@@ -89,10 +89,10 @@ def list_decisions(request: Request) -> HttpResponse:
         "unattended_query": urlencode(query | {"unattended": 1}),
         "ends_scan": next_cursor is not None and next_cursor.ends_scan,
         "is_from_row": row_place is not None,
-        "accounts": accounts,
-        "deciders": sorted({*accounts.values(), *audit.list_decider_names(workspaces)}),
+        "people": people,
+        "deciders": sorted({*people.values(), *audit.list_decider_names(workspaces)}),
         "query": urlencode(query),
-        "question_query": format_question_query(query, accounts),
+        "question_query": format_question_query(query, people),
         "export_query": urlencode({key: query[key] for key in query if key != "view"}),
         "next_query": urlencode(query | next_params) if next_params else "",
     }
