@@ -67,6 +67,7 @@ def test_keys_of_reviewing_apply_while_a_verdict_has_the_focus(visit: Visit):
     page.locator("[data-review-start]").click()
     radios = page.locator("form[data-review]").get_by_role("radio")
     radios.nth(2).check()
+    page.wait_for_load_state("load")  # the keys are bound
     page.keyboard.press("1")
     expect(radios.first).to_be_checked()
     page.keyboard.press("ArrowDown")
