@@ -324,7 +324,7 @@ if (_site := read_site_url("JPWEB_URL")) is not None:
 # a team, whose people may not all read what this process can.
 _is_for_a_team = _site is not None or RUN_MODE == "workers" or not IS_SQLITE
 WORKSPACE_ROOTS = read_folders("JPWEB_WORKSPACE_ROOTS", "" if _is_for_a_team else "/")
-# Apprise schemas that are allowed: others let a member make this server send what they like.
+# Allowed Apprise schemas: by others, a member could have this server send anything or write files.
 _SERVICES = (
     *("mailto", "mailtos", "slack", "ntfy", "ntfys", "discord", "workflow", "workflows", "tgram"),
     *("matrix", "matrixs", "mmost", "mmosts", "rocket", "rockets", "gchat", "webex", "zulip"),
