@@ -18,18 +18,15 @@ FLOOD = """() => {
   const { socket } = document.body["htmx-internal-data"].webSocket;
   for (let n = 0; n < 300; n++) socket.send('{"receipts": []}');
 }"""
-#: Shows so many open cards, which no server knows, and connects again.
-FILL = """async (count) => {
+#: Shows so many open cards, which no server knows, and has the page connect again.
+FILL = """(count) => {
   for (let n = 0; n < count; n++) {
     document.getElementById("inbox").insertAdjacentHTML("beforeend",
       `<article class="card" data-outcome="open" data-question="${10 ** 9 + n}">
         <p class="question-title">Go on?</p></article>`);
   }
-  const { webSocket } = document.body["htmx-internal-data"];
-  const closed = new Promise((end) => document.addEventListener("htmx:wsClose", end));
-  webSocket.socket.close();
-  await closed;
-  webSocket.init();
+  htmx.config.wsReconnectDelay = () => 0;
+  document.body["htmx-internal-data"].webSocket.socket.close();
 }"""
 #: Notes when the page opens sockets, and when it is cut off, by its own clock.
 COUNT = """() => {
