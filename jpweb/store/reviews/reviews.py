@@ -86,20 +86,20 @@ class ReviewHistory:
     rows: list[Review]
     rounds_required: int
 
-    def find_latest(self, number: int, version: str = "") -> Review | None:
-        """Return the latest review of a round, of the present version unless another is named."""
-        version = version or self.subject.version
+    def find_latest(self, number: int) -> Review | None:
+        """Return the latest review of a round, of the present version."""
+        version = self.subject.version
         rows = [row for row in self.rows if (row.round, row.version) == (number, version)]
         return rows[-1] if rows else None
 
-    def is_complete(self, version: str = "") -> bool:
-        """Tell whether all required reviews of a version are in, or an owner has decided."""
-        if self.find_latest(DECISION, version) is not None:
+    def is_complete(self) -> bool:
+        """Tell whether all required reviews of the present version are in, or an owner decided."""
+        if self.find_latest(DECISION) is not None:
             return True
-        row = self.find_latest(FIRST, version)
+        row = self.find_latest(FIRST)
         if row is None:
             return False
-        return row.rounds_required < SECOND or self.find_latest(SECOND, version) is not None
+        return row.rounds_required < SECOND or self.find_latest(SECOND) is not None
 
     @property
     def is_disputed(self) -> bool:
@@ -110,9 +110,10 @@ class ReviewHistory:
     def find_escalation(self) -> Review | None:
         """Return the latest review that asks an owner to look, of any version; None once one did.
 
-        A blind one is left out until the second is in, and so is one whose reviewer has given
-        another review since.
+        Left out are reviews that ``list_disclosed`` leaves out, and those whose reviewer has given
+        another one since.
         """
+        disclosed_keys = list_disclosed(self.rows)
         latest_keys = {(row.version, row.round): row.pk for row in self.rows}
         own_keys = {(row.reviewer_id, row.reviewer_name): row.pk for row in self.rows}
         for row in reversed(self.rows):
@@ -123,7 +124,7 @@ class ReviewHistory:
                 == own_keys[row.reviewer_id, row.reviewer_name]
                 == row.pk
             )
-            if row.verdict == Verdict.ESCALATE and is_latest and self.is_complete(row.version):
+            if row.verdict == Verdict.ESCALATE and is_latest and row.pk in disclosed_keys:
                 return row
         return None
 

@@ -51,6 +51,19 @@ def test_conversation_that_grew_since_its_review_is_left_again(
     assert queues.load_own_queues(desk.cleo.pk) == []
 
 
+def test_blind_escalation_of_an_earlier_version_reaches_owners(desk: ReviewDesk):
+    olga = making.person("olga", Role.OWNER, desk.workspace)
+    desk.require_two()
+    send(subjects.load_conversation(Conversation.objects.get()), desk.ada, Verdict.ESCALATE, "!")
+    desk.close()
+    subject = subjects.load_conversation(Conversation.objects.get())
+    send(subject, desk.ben)
+    assert queues.load_own_queues(olga.pk) == [], "blind"
+    send(subject, desk.cleo)
+    (queue,) = queues.load_own_queues(olga.pk)
+    assert (queue.name, len(queue.remaining_items)) == ("escalated", 1)
+
+
 def test_item_of_another_workspace_has_no_place_in_a_queue(desk: ReviewDesk):
     rival_workspace = making.workspace("Elsewhere")
     rival = making.person("rival", Role.AUDITOR, rival_workspace)
