@@ -94,10 +94,15 @@ class WholeNumberField(forms.IntegerField):
         return number
 
 
-def make_key_field(name: str) -> WholeNumberField:
-    """Make the field of a filter by the key of a row; its error names the parameter."""
+def make_key_field(name: str, label: str | None = None) -> WholeNumberField:
+    """Make the field of a filter by the key of a row; its error names the parameter.
+
+    ``label`` is that of the filter on the page, where it is not that of the name elsewhere.
+    """
     return WholeNumberField(
-        required=False, error_messages={"invalid": notice_text.KEY_INVALID.format(field=name)}
+        required=False,
+        label=label,
+        error_messages={"invalid": notice_text.KEY_INVALID.format(field=name)},
     )
 
 

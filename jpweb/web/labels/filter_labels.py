@@ -37,15 +37,23 @@ _LABELS_BY_FILTER: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def describe_filters(filters: Mapping[str, str], workspace_names: Mapping[int, str]) -> str:
-    """Return filters in words, such as *person: Ada; outcome: Cancelled*."""
+def describe_filters(
+    filters: Mapping[str, str],
+    workspace_names: Mapping[int, str],
+    page_labels: Mapping[str, str] | None = None,
+) -> str:
+    """Return filters in words, such as *person: Ada; outcome: Cancelled*.
+
+    ``page_labels`` are labels that a page has in place of those of this module.
+    """
+    labels = {**FILTER_LABELS, **(page_labels or {})}
     return "; ".join(
-        _describe_filter(name, value, workspace_names) for name, value in filters.items()
+        _describe_filter(labels.get(name, name), name, value, workspace_names)
+        for name, value in filters.items()
     )
 
 
-def _describe_filter(name: str, value: str, workspace_names: Mapping[int, str]) -> str:
-    label = FILTER_LABELS.get(name, name)
+def _describe_filter(label: str, name: str, value: str, workspace_names: Mapping[int, str]) -> str:
     if name in _FLAGS:
         return label
     if name == "reason":

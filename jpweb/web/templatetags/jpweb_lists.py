@@ -204,7 +204,8 @@ def _describe_form(form: forms.Form, context: Context) -> str:
     if "person" in filters:
         filters["person"] = people.get(form.cleaned_data["person"], filters["person"])
     names = {row.pk: row.name for row in context.get("workspaces") or []}
-    return filter_labels.describe_filters(filters, names)
+    page_labels = {name: str(field.label) for name, field in form.fields.items() if field.label}
+    return filter_labels.describe_filters(filters, names, page_labels)
 
 
 def _list_filters(form: forms.Form) -> dict[str, str]:

@@ -8,7 +8,9 @@ from urllib.parse import urlencode
 
 import pytest
 
+from jpweb.store.choices import Act
 from jpweb.store.database import clock
+from jpweb.store.ledger.entries import Actor, Place, record_act
 from tests.web.reading import parse_page
 from tests.web.world import World
 
@@ -38,13 +40,18 @@ def test_print_note_has_filters_time_and_address(
     assert read_note(world, path).startswith("Filters: none; any date. As of ")
 
 
-@pytest.mark.parametrize("path", ["/audit/decisions", "/audit/ledger"])
-def test_print_note_names_a_person_instead_of_the_key(world: World, path: str):
-    world.client("auditor").get("/audit")
-    note = read_note(world, "/audit/decisions", person=world.people["owner"].pk)
-    assert note.startswith("Filters: person: Owner; any date.")
-    assert "person: 77777" in read_note(world, path, person="77777")
-    assert "decided by: Ada;" in read_note(world, "/audit/decisions", decider="Ada")
+@pytest.mark.parametrize(("page", "label"), [("decisions", "account"), ("ledger", "person")])
+def test_print_note_names_a_person_instead_of_the_key(world: World, page: str, label: str):
+    owner, path = world.people["owner"], f"/audit/{page}"
+    record_act(Act.EXPORTED, Actor.from_person(owner), Place(world.workspace.pk))
+    note = read_note(world, path, person=owner.pk)
+    assert note.startswith(f"Filters: {label}: Owner; any date.")
+    assert f"{label}: 77777" in read_note(world, path, person="77777")
+
+
+@pytest.mark.parametrize(("path", "name"), [("/audit", "person"), ("/audit/decisions", "decider")])
+def test_print_note_labels_a_filter_as_its_page_does(world: World, path: str, name: str):
+    assert read_note(world, path, **{name: "Ada"}).startswith("Filters: decided by: Ada;")
 
 
 def test_print_note_leaves_out_what_does_not_filter(world: World):

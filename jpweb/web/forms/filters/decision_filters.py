@@ -26,7 +26,7 @@ class DecisionFilterForm(PeriodForm):
     )
     workspace = make_key_field("workspace")
     decider = TextField(required=False)
-    person = make_key_field("person")
+    person = make_key_field("person", label="account")
     conversation = make_key_field("conversation")
     identifier = TextField(required=False)
     demo = forms.BooleanField(required=False)

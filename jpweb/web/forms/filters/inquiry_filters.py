@@ -114,7 +114,7 @@ class InquiryFilterForm(PeriodForm):
     identifier = TextField(required=False)
     reason = TextField(required=False)
     source = TextField(required=False)
-    person = TextField(required=False)
+    person = TextField(required=False, label="decided by")
     account = make_key_field("account")
     decided = forms.ChoiceField(
         required=False,
