@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from django.db import connection
+from django.db import connection, transaction
 
 from jpweb.store.search import tokenizer
 from jpweb.store.search.query_parser import QueryTerm
+
+#: Pages of 4 kB that a step of ``merge_segments`` writes at most: it takes up to 16 ms of processor
+#: time.
+MERGED_PAGES = 100
 
 #: Filter terms of a passage: at least one must match; with True (negated) none may.
 TermGroup: TypeAlias = tuple[tuple[str, ...], bool]
@@ -35,6 +39,25 @@ class SearchDialect:
 def get_dialect() -> SearchDialect:
     """Return the dialect of the present database."""
     return POSTGRESQL if connection.vendor == "postgresql" else SQLITE
+
+
+def merge_segments() -> bool:
+    """Merge some segments of SQLite's index; return whether more may be left to merge.
+
+    Each commit of passages adds a segment, and a query looks each form of its words up in all of
+    them: 30 forms take 0.9 ms of processor time in 17 segments, 0.2 in 5. FTS5 itself merges while
+    it writes, to some 20. PostgreSQL's index has no segments.
+    """
+    if get_dialect() is not SQLITE:
+        return False
+    with transaction.atomic(), connection.cursor() as cursor:
+        change_count = connection.connection.total_changes
+        cursor.execute(
+            "INSERT INTO store_passage_words(store_passage_words, rank) VALUES ('merge', %s)",
+            [MERGED_PAGES],
+        )
+        # The command alone counts as one change.
+        return bool(connection.connection.total_changes - change_count > 1)
 
 
 def build_fts5(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> str:

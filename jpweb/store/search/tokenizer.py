@@ -100,13 +100,19 @@ def make_highlighter(
     def highlight(text: str) -> Spans:
         spans = find_phrases(text)
         if words:
-            matches = WORD_PATTERN.finditer(text)
-            spans += [match.span() for match in matches if fold_text(match[0]) in words]
+            spans += _find_words(text, words)
         if pattern:
             spans += [match.span() for match in pattern.finditer(text)]
         return _make_disjoint(spans) if words or pattern else spans
 
     return highlight
+
+
+def _find_words(text: str, words: frozenset[str]) -> Spans:
+    """Return the spans of these folded words in a text."""
+    if text.isascii():  # folded in one go, which moves no character: 6.6 µs instead of 10.8
+        return [match.span() for match in WORD_PATTERN.finditer(text.lower()) if match[0] in words]
+    return [match.span() for match in WORD_PATTERN.finditer(text) if fold_text(match[0]) in words]
 
 
 def _make_disjoint(spans: Spans) -> Spans:

@@ -26,6 +26,7 @@ from jpweb.store.choices import Role
 from jpweb.store.models import Conversation, Passage
 from jpweb.store.search import (
     conversation_groups,
+    dialects,
     engine,
     filter_terms,
     passage_ids,
@@ -149,6 +150,8 @@ def _fill(chance: random.Random, vocabulary: Sequence[str], total: int, progress
         for _, trigger_sql in triggers:
             cursor.execute(trigger_sql)
         cursor.execute("ANALYZE")
+    while dialects.merge_segments():  # as a server does in its pauses
+        pass
     progress(total, total)
     return person.pk
 

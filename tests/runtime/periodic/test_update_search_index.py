@@ -7,14 +7,15 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
+from django.db import connection
 
 from jpweb.runtime import db_threads
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.periodic import scheduler, update_search_index
 from jpweb.store import journal
 from jpweb.store.models import Conversation, Passage
-from jpweb.store.search import indexer
-from jpweb.stream.events import ChatResponse
+from jpweb.store.search import dialects, indexer
+from jpweb.stream.events import ChatRequest, ChatResponse
 from tests.runtime.playing import SOON, wait_for_task
 from tests.store import making
 
@@ -34,6 +35,29 @@ async def test_index_changed_indexes_all_changed_conversations():
     assert await run_in_db_thread(Conversation.objects.filter(needs_indexing=True).count) == 0
     assert await run_in_db_thread(Passage.objects.filter(category="message").count) == 3
     assert await update_search_index.index_changed() == 0
+
+
+async def test_segments_of_the_index_are_merged_in_a_pause():
+    def count_segments() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(DISTINCT segid) FROM store_passage_words_idx")
+            return int(cursor.fetchone()[0])
+
+    def append_events(conversation_id: int, count: int) -> None:
+        while dialects.merge_segments():  # at 16 segments FTS5 itself merges all
+            pass
+        for number in range(count):
+            event = making.event(ChatResponse("message", f"word {number}"))
+            journal.append_events(conversation_id, [event])
+            indexer.index_next()
+
+    workspace = await run_in_db_thread(making.workspace)
+    conversation = await run_in_db_thread(making.conversation, workspace)
+    await run_in_db_thread(append_events, conversation.pk, 9)
+    assert await run_in_db_thread(count_segments) > 8
+    await run_in_db_thread(journal.append_events, conversation.pk, [making.event(ChatRequest("?"))])
+    assert await update_search_index.index_changed() == 1
+    assert await run_in_db_thread(count_segments) < 4
 
 
 async def test_index_changed_during_a_call_begins_after_it(monkeypatch: pytest.MonkeyPatch):
@@ -66,7 +90,7 @@ async def test_conversation_that_changes_without_a_pause_is_indexed_at_intervals
 
     async def index(*next_pauses: bool) -> int:
         await run_in_db_thread(change)
-        pauses[:] = next_pauses
+        pauses[:] = (*next_pauses, False)  # the last one is that of merging
         return await update_search_index.index_changed()
 
     monkeypatch.setattr(db_threads.thread_use, "wait_until_quiet", wait_for_pause)
@@ -74,6 +98,7 @@ async def test_conversation_that_changes_without_a_pause_is_indexed_at_intervals
     await run_in_db_thread(conversations)
     assert await index(False, False, False, False) == 3
     assert await index(False) == 0
+    assert pauses == [False], "there is nothing to merge"
     assert await index(True, True, True, True) == 3
     assert await index(True, False) == 1, "the pause ended"
     monkeypatch.setattr(update_search_index, "REINDEX_SECONDS", 0.0)

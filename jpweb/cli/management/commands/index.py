@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from jpweb import text_settings
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.cli.progress import show_progress
-from jpweb.store.search import indexer
+from jpweb.store.search import dialects, indexer
 from jpweb.stream.stats import count_noun
 
 
@@ -32,6 +32,8 @@ class Command(BaseCommand):
             while (step := indexer.index_next()) is not None:
                 indexed_keys.add(step.key)
                 progress(len(indexed_keys), max(total, len(indexed_keys)), "")
+        while dialects.merge_segments():
+            pass
         self.stdout.write(f"{count_noun(len(indexed_keys), 'conversation')} indexed.")
 
     def _clear_index(self) -> None:
