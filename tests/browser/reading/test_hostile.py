@@ -12,7 +12,8 @@ pytestmark = pytest.mark.browser
 
 SOON = 60_000
 FOLDS = "#transcript details:not([open])"
-#: Loads what is earlier and later, unfolds what is folded, brings into view what is fetched then.
+#: Loads what is earlier and later, unfolds what is folded, and has all fetched at once that is
+#: fetched when it comes into view: one after the other, each costs a layout of the whole page.
 UNFOLD = """(folds) => {
   for (const fold of document.querySelectorAll(folds)) fold.open = true;
   const way = document.querySelector(".load-more a");
@@ -20,9 +21,9 @@ UNFOLD = """(folds) => {
     if (!document.querySelector(".load-more.htmx-request, .load-more .htmx-request")) way.click();
     return false;
   }
-  const next = document.querySelector("#transcript [data-payload][hx-trigger]");
-  if (next) next.scrollIntoView();
-  return !next;
+  const payloads = document.querySelectorAll("#transcript [data-payload][hx-trigger]");
+  for (const payload of payloads) htmx.trigger(payload, "intersect");
+  return !payloads.length;
 }"""
 MISLED = """() => {
   window.hits = [];
