@@ -49,6 +49,12 @@ def has_moved(page: Page, before: str) -> bool:
     return get_current_anchor(page) != before
 
 
+def read_near_end(page: Page) -> None:
+    """Go to one of the last items that are loaded."""
+    page.locator(ITEMS).nth(-4).evaluate("each => each.scrollIntoView({behavior: 'instant'})")
+    page.keyboard.press("j")
+
+
 def press_until(page: Page, key: str, condition: Callable[[], bool]) -> None:
     """Press a key, each time once the page has moved, until something holds."""
     for _ in range(60):
@@ -168,8 +174,7 @@ def test_key_j_continues_from_the_scroll_position(visit: Visit):
 def test_the_next_event_comes_where_it_is_not_loaded(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     item_ids = page.locator(ITEMS).evaluate_all("all => all.map(each => each.id)")
-    page.locator(ITEMS).nth(-4).evaluate("each => each.scrollIntoView({behavior: 'instant'})")
-    page.keyboard.press("j")
+    read_near_end(page)
     press_until(page, "j", lambda: get_current_anchor(page) not in item_ids)
     at(page, get_current_anchor(page))
     assert page.locator(f"#{get_current_anchor(page)}").evaluate(
@@ -194,10 +199,9 @@ def test_key_i_finds_the_first_loaded_question(shelf: Visit):
 def test_key_finds_unloaded_events_on_the_server(shelf: Visit, key: str):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     # Nothing comes by itself, as where a page is far longer than what is looked for is near.
-    page.evaluate("document.querySelector('.window').scrollIntoView()")
     page.route(re.compile("after=|before="), lambda route: route.abort())
     shelf.pages.forgive("ERR_FAILED|^.object Event.|^htmx:")
-    page.keyboard.press("j")
+    read_near_end(page)
     (begin, end), *_ = list_window_ranges(page)
     press_until(
         page,
@@ -225,6 +229,7 @@ def test_a_key_that_is_pressed_while_a_step_loads_counts_after_it(shelf: Visit):
         routes.append(route)
 
     page.route(re.compile("/step"), hold)
+    read_near_end(page)
     step = partial(page.keyboard.press, "i")  # one that needs no server is over at once
     repeat_until(lambda: page.title() and routes, step, "a step asks the server")
     page.keyboard.press("j")
