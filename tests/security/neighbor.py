@@ -17,8 +17,9 @@ from tests.machine.visiting import Visitor
 from tests.security.rows import find_workspace, query
 
 #: Seconds between two rounds, unless the work ends. Without a pause, as their medians need it, the
-#: pages take half of the server's processor time; with half a second a quarter.
-PAUSE_SECONDS = choose_size(1.5, 0.0)
+#: pages take half of the server's processor time; with half a second a quarter. A lock that is held
+#: for longer than this and what a request may take is noticed.
+PAUSE_SECONDS = choose_size(4.0, 0.0)
 _LINK = re.compile(r"data-link>([^<]+)<")
 
 
