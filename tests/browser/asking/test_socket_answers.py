@@ -31,22 +31,24 @@ from tests.machine.ports import wait_until
 pytestmark = pytest.mark.browser
 
 ANSWER = re.compile("/answer$")
+ASKS_TEXT = '/call ask_user {"question": "Which file?", "answer_type": "text"}'
 ASKS = '/call ask_user {"question": "Go on?", "answer_type": "boolean", "default": true}'
 
 
 class WiredConversation:
     """A conversation whose page asks for a text, its wire, and the forms that it has sent."""
 
-    def __init__(self, visit: Visit, *, is_patient: bool) -> None:
+    def __init__(self, visit: Visit, *, is_patient: bool, is_last: bool = False) -> None:
+        """Open the page; ``is_last`` tells whether nothing is asked after the text."""
         visit.pages.forgive("status of 40[49]|^.object Event.|WebSocket")
         self.visit = visit
         self.page = visit.open("/conversations/new")
         self.wire = PageWire(self.page)
         if is_patient:
             self.page.add_init_script(PATIENT_WITH_SOCKET)
-        visit.begin_on(self.page, "Quickly")
-        decline_question(self.page, BOOLEAN)
-        decline_question(self.page, SELECT)
+        visit.begin_on(self.page, ASKS_TEXT if is_last else "Quickly")
+        for kind in () if is_last else (BOOLEAN, SELECT):
+            decline_question(self.page, kind)
         self.forms: list[str] = []
         self.page.on("request", self._note)
         find_card(self.page, TEXT).get_by_label("Answer").fill("typed with care")
@@ -73,7 +75,7 @@ def conversation(visit: Visit) -> WiredConversation:
 @pytest.fixture
 def hasty_conversation(visit: Visit) -> WiredConversation:
     """Return one whose page sends the form after three seconds without a reply."""
-    return WiredConversation(visit, is_patient=False)
+    return WiredConversation(visit, is_patient=False, is_last=True)
 
 
 def count_states(wire: PageWire) -> int:
