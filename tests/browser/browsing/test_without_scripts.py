@@ -63,6 +63,9 @@ def test_pages_lead_from_a_search_to_an_event_and_to_far_events(
         assert book.far in journey.words_at(page, far_anchor)
 
 
+# tests/web/transcript/test_windows follows the windows and the outline, tests/web/views/test_find
+# the steps, both without scripts; test_payloads shows all of a result.
+@pytest.mark.proof
 def test_the_outline_the_windows_and_an_event_are_pages_of_their_own(visit: Visit, long_book: Book):
     page = visit.open("/", javascript=False)
     with journey.check_requests(page):

@@ -58,11 +58,6 @@ def test_a_title_with_room_is_whole_and_its_metadata_is_no_tab_stop(visit: Visit
     expect(page.locator("#metadata-bar:not([tabindex])")).to_be_visible()
 
 
-def test_the_workspace_beside_the_title_is_whole_in_a_narrow_window(visit: Visit):
-    page = visit.open(visit.find(TOUR), size=(1000, 800))
-    expect(page.locator("#metadata .place")).to_be_in_viewport(ratio=1)
-
-
 def test_the_metadata_wraps_on_a_phone_without_scripts(visit: Visit):
     """Nothing makes them a Tab stop there, by which a keyboard reaches what scrolls."""
     page = visit.open(visit.find(TOUR), size=PHONE, javascript=False)
@@ -72,10 +67,12 @@ def test_the_metadata_wraps_on_a_phone_without_scripts(visit: Visit):
         expect(part).to_be_in_viewport(ratio=1)
 
 
-def test_a_call_without_a_question_takes_one_row(visit: Visit):
+def test_a_call_takes_one_row_and_a_narrow_window_has_the_workspace(visit: Visit):
     page = visit.open(visit.find(TOUR))
     row = page.locator("details[data-kind=tool_call_request]:not([open]) > summary").first
     assert get_box(row)["height"] <= MAX_ROW_HEIGHT
+    page.set_viewport_size({"width": 1000, "height": 800})
+    expect(page.locator("#metadata .place")).to_be_in_viewport(ratio=1)
 
 
 def test_a_conversation_of_a_list_takes_two_lines(visit: Visit):
@@ -121,7 +118,7 @@ def open_menu(page: Page, name: str) -> Locator:
     return menu
 
 
-@pytest.mark.parametrize("place", ["/audit/ledger", "reviews"])
+@pytest.mark.parametrize("place", ["/audit/ledger", *mark_proof("reviews")])
 def test_the_current_tab_of_a_phone_is_in_view(visit: Visit, place: str):
     path = place if place.startswith("/") else f"{visit.find(TOUR)}/{place}"
     page = visit.open(path, size=PHONE)
@@ -191,7 +188,7 @@ def test_a_menu_that_is_higher_than_the_window_scrolls(visit: Visit, size: tuple
     menu.get_by_role("link").first.click(trial=True)
 
 
-def test_outline_of_a_phone_opens_from_the_toolbar_until_a_turn_is_chosen(visit: Visit):
+def test_toolbar_of_a_phone_leads_to_a_turn_and_expands_all(visit: Visit):
     page = visit.open(visit.find(TOUR), size=PHONE)
     outline = page.locator("#outline")
     expect(outline).to_be_hidden()
@@ -205,10 +202,6 @@ def test_outline_of_a_phone_opens_from_the_toolbar_until_a_turn_is_chosen(visit:
     outline.locator("li[data-turn='1'] .outline-turn").click()
     expect(page.locator(".outline-body")).not_to_have_attribute("open", "")
     expect(page.locator("#turn-1")).to_be_in_viewport()
-
-
-def test_a_phone_expands_all_from_the_menu(visit: Visit):
-    page = visit.open(visit.find(TOUR), size=PHONE)
     closed = page.locator("#transcript .fold:not([open])")
     assert closed.count()
     page.locator("#event-filter summary").click()
