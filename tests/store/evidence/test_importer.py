@@ -33,6 +33,7 @@ from jpweb.stream.inquiry import InquirySource
 from tests import bundles
 from tests.builders import make_inquiry
 from tests.exporting import join_pieces
+from tests.machine.suite.row_copies import RowCopies
 from tests.store import making
 from tests.web.world import signed_in
 
@@ -74,9 +75,8 @@ def decide(run: Run, kind: ApprovalKind, decision: dict[str, Any]) -> Approval:
     return decided
 
 
-@pytest.fixture
-def decided_conversation() -> Conversation:
-    """A conversation with decisions about its call, and a question that was shown to Ada."""
+def decide_conversation() -> Conversation:
+    """Return a conversation with decisions about its call, and a question that was shown to Ada."""
     workspace = making.workspace("Garden")
     conversation: Conversation = making.conversation(workspace)
     run = making.start_run(conversation)
@@ -96,6 +96,14 @@ def decided_conversation() -> Conversation:
     return conversation
 
 
+copy_decided_conversation = RowCopies(decide_conversation)
+
+
+@pytest.fixture
+def decided_conversation(db: None) -> Conversation:
+    return copy_decided_conversation()
+
+
 #: Files of a conversation that name the installation: its workspace, and its own redactions.
 OWN_FILES = {METADATA, "redactions.jsonl"}
 
@@ -110,7 +118,7 @@ def list_record_files(files: bundles.Files) -> dict[str, list[str]]:
 
 
 def test_second_bundle_has_the_same_record(
-    tmp_path: Path, target: Workspace, decided_conversation: Conversation
+    tmp_path: Path, decided_conversation: Conversation, target: Workspace
 ):
     path, again = tmp_path / "bundle.zip", tmp_path / "again.zip"
     path.write_bytes(bundles.make_bundle(decided_conversation))
@@ -125,7 +133,7 @@ def test_second_bundle_has_the_same_record(
 
 
 def test_second_bundle_has_the_same_table_of_questions(
-    tmp_path: Path, target: Workspace, decided_conversation: Conversation
+    tmp_path: Path, decided_conversation: Conversation, target: Workspace
 ):
     path, again = tmp_path / "bundle.zip", tmp_path / "again.zip"
     path.write_bytes(bundles.make_bundle(decided_conversation))
@@ -140,7 +148,7 @@ def test_second_bundle_has_the_same_table_of_questions(
 
 
 def test_bundle_of_an_earlier_jpweb_without_the_table_is_imported(
-    tmp_path: Path, target: Workspace, decided_conversation: Conversation
+    tmp_path: Path, decided_conversation: Conversation, target: Workspace
 ):
     path = tmp_path / "bundle.zip"
     path.write_bytes(bundles.make_bundle(decided_conversation))
@@ -153,7 +161,7 @@ def test_bundle_of_an_earlier_jpweb_without_the_table_is_imported(
 
 
 def test_imported_approval_prompt_is_in_no_inbox(
-    tmp_path: Path, target: Workspace, decided_conversation: Conversation
+    tmp_path: Path, decided_conversation: Conversation, target: Workspace
 ):
     path = tmp_path / "bundle.zip"
     path.write_bytes(bundles.make_bundle(decided_conversation))
@@ -167,7 +175,7 @@ def test_imported_approval_prompt_is_in_no_inbox(
 
 
 def test_imported_decisions_and_receipts_are_on_the_auditors_pages(
-    tmp_path: Path, target: Workspace, decided_conversation: Conversation
+    tmp_path: Path, decided_conversation: Conversation, target: Workspace
 ):
     path = tmp_path / "bundle.zip"
     path.write_bytes(bundles.make_bundle(decided_conversation))
@@ -195,7 +203,7 @@ def test_bundle_has_no_question_that_was_asked_after_its_events(decided_conversa
 
 
 def test_receipt_of_a_question_that_a_bundle_lacks_is_left_out(
-    tmp_path: Path, target: Workspace, decided_conversation: Conversation
+    tmp_path: Path, decided_conversation: Conversation, target: Workspace
 ):
     path = tmp_path / "bundle.zip"
     files = edit_first_line(decided_conversation, RECEIPTS, {"event": "e-nowhere"})
@@ -205,7 +213,7 @@ def test_receipt_of_a_question_that_a_bundle_lacks_is_left_out(
 
 
 def test_approval_of_an_earlier_jpweb_is_imported(
-    tmp_path: Path, target: Workspace, decided_conversation: Conversation
+    tmp_path: Path, decided_conversation: Conversation, target: Workspace
 ):
     path = tmp_path / "bundle.zip"
     path.write_bytes(bundles.make_bundle(decided_conversation))

@@ -20,6 +20,7 @@ from jpweb.store.redaction import application
 from jpweb.store.redaction.plans import RedactionRequest
 from jpweb.store.reviews import reviews, subjects
 from tests import bundles
+from tests.machine.suite.row_copies import RowCopies
 from tests.store import making
 from tests.store.reviews import desk
 from tests.store.reviews.desk import ReviewDesk
@@ -27,9 +28,8 @@ from tests.store.reviews.desk import ReviewDesk
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def reviewed() -> ReviewDesk:
-    """Return a desk whose question has two reviews, and whose conversation has one."""
+def make_reviewed() -> tuple[ReviewDesk, bytes]:
+    """Return a desk with two reviews of a question and one of the conversation, and its bundle."""
     reviewed = ReviewDesk()
     reviewed.require_two()
     row = reviewed.close()
@@ -39,12 +39,25 @@ def reviewed() -> ReviewDesk:
     desk.send(
         subjects.load_conversation(conversation), reviewed.ada, Verdict.ESCALATE, "Blind still."
     )
-    return reviewed
+    return reviewed, bundles.make_bundle(reviewed.conversation)
+
+
+copy_reviewed = RowCopies(make_reviewed)
 
 
 @pytest.fixture
-def bundle(reviewed: ReviewDesk, tmp_path: Path) -> Path:
-    return bundles.write_bundle(reviewed.conversation, tmp_path)
+def reviewed_and_bundle(db: None) -> tuple[ReviewDesk, bytes]:
+    return copy_reviewed()
+
+
+@pytest.fixture
+def reviewed(reviewed_and_bundle: tuple[ReviewDesk, bytes]) -> ReviewDesk:
+    return reviewed_and_bundle[0]
+
+
+@pytest.fixture
+def bundle(reviewed_and_bundle: tuple[ReviewDesk, bytes], tmp_path: Path) -> Path:
+    return bundles.write_file(reviewed_and_bundle[1], tmp_path)
 
 
 def read_reviews(path: Path) -> list[dict[str, Any]]:

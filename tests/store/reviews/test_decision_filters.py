@@ -21,19 +21,15 @@ from jpweb.store.reviews import decisions
 from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.store.reviews.state_counts import StateCount
 from jpweb.stream.inquiry import Answered
+from tests.machine.suite.row_copies import RowCopies
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def run() -> Run:
-    return making.start_run(making.conversation(making.workspace()))
-
-
-@pytest.fixture
-def auditor(run: Run) -> Person:
+def make_auditor() -> Person:
     """Return the auditor of decisions by three kinds of deciders, on two tools."""
+    run = making.start_run(making.conversation(making.workspace()))
     person = making.person("auditor", Role.AUDITOR, run.conversation.workspace)
     place = Place(run.conversation.workspace_id, run.conversation_id)
     making.settle(making.question(run, text="Plant Écus?"), Answered(True), making.decider(person))
@@ -49,6 +45,20 @@ def auditor(run: Run) -> Person:
     record_act(Act.REDACTED, Actor.from_person(person), place, reason='A "secret" of ÉCUS')
     sealing.seal_entries()
     return person
+
+
+copy_auditor = RowCopies(make_auditor)
+
+
+@pytest.fixture
+def auditor(db: None) -> Person:
+    return copy_auditor()
+
+
+@pytest.fixture
+def run(auditor: Person) -> Run:
+    """Return the run of the decisions."""
+    return Run.objects.select_related("conversation__workspace").get()
 
 
 def list_pages(viewer: Person, **filters: Any) -> list[list[str]]:

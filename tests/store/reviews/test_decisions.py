@@ -26,6 +26,7 @@ from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.store.transcript import call_anchors
 from jpweb.stream.answer_type import Boolean
 from jpweb.stream.inquiry import Answered
+from tests.machine.suite.row_copies import RowCopies
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -34,14 +35,9 @@ AT = datetime(2026, 10, 8, tzinfo=UTC)
 MAX_PARAMETERS = 1000
 
 
-@pytest.fixture
-def run() -> Run:
-    return making.start_run(making.conversation(making.workspace()))
-
-
-@pytest.fixture
-def auditor(run: Run) -> Person:
+def make_auditor() -> Person:
     """Return the auditor of a workspace: each kind has two rows, or one ledger entry."""
+    run = making.start_run(making.conversation(making.workspace()))
     person = making.person("auditor", Role.AUDITOR, run.conversation.workspace)
     decider = making.decider(person)
     for allow in (True, False):
@@ -58,6 +54,20 @@ def auditor(run: Run) -> Person:
         record_act(act, Actor.from_person(person), place)
     accounts.change_role(member, Role.RESPONDER, Actor.from_person(person))
     return person
+
+
+copy_auditor = RowCopies(make_auditor)
+
+
+@pytest.fixture
+def auditor(db: None) -> Person:
+    return copy_auditor()
+
+
+@pytest.fixture
+def run(auditor: Person) -> Run:
+    """Return the run of the decisions."""
+    return Run.objects.select_related("conversation__workspace").get()
 
 
 def list_all(viewer: Person, **filters: Any) -> list[tuple[str, int]]:

@@ -17,6 +17,7 @@ from jpweb.store.models import Inquiry, Membership, Person
 from jpweb.store.reviews import inquiry_pages, inquiry_ranges
 from jpweb.store.reviews.inquiry_ranges import SORT_COLUMNS, Order
 from jpweb.store.sql import keyset_merge
+from tests.machine.suite.row_copies import RowCopies
 from tests.store import making
 from tests.store.reviews import audited_rows
 
@@ -26,9 +27,8 @@ PEOPLE = ["Zoe", "ada", "ben", "Ä"]
 DAY = timedelta(days=1)
 
 
-@pytest.fixture
-def auditor(monkeypatch: pytest.MonkeyPatch) -> Person:
-    """Return an auditor of two workspaces of three, in pages of two; some values are equal."""
+def make_auditor() -> Person:
+    """Return an auditor of two workspaces of three; some values of their questions are equal."""
     workspaces = [making.workspace(name) for name in ("Garden", "Kitchen", "Cellar")]
     person = making.person("auditor", Role.AUDITOR, workspaces[0])
     Membership.objects.create(person=person, workspace=workspaces[1], role=Role.AUDITOR)
@@ -47,8 +47,17 @@ def auditor(monkeypatch: pytest.MonkeyPatch) -> Person:
             decider_name=PEOPLE[number % 4] if is_settled else "",
             question={"text": f"Go on with {number}?"},
         )
-    monkeypatch.setattr(inquiry_pages, "PAGE_ROWS", 2)
     return person
+
+
+copy_auditor = RowCopies(make_auditor)
+
+
+@pytest.fixture
+def auditor(db: None, monkeypatch: pytest.MonkeyPatch) -> Person:
+    """Return an auditor who sees pages of two rows."""
+    monkeypatch.setattr(inquiry_pages, "PAGE_ROWS", 2)
+    return copy_auditor()
 
 
 def list_all(
