@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import product
 from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
+from django.db.models import Max
 from django.test import AsyncClient, Client
 from django.urls import resolve, reverse
 
 from jpweb import urls
-from jpweb.runtime import exports, runs
-from jpweb.store.choices import Role
+from jpweb.runtime import exports, read_log, runs
+from jpweb.store.choices import Act, Role
+from jpweb.store.models import LedgerEntry
 from jpweb.store.notifications import answer_links
 from jpweb.web.labels import page_labels
+from jpweb.web.security.read_recording import LISTING_ROUTES, METADATA_ROUTES
 from tests.machine.sizes import IS_PROOF
 from tests.web.reading import parse_page
-from tests.web.security.route_rules import FIRST_PERSON, PUBLIC, ROUTES, Route
+from tests.web.security.route_rules import (
+    CONTENT_ROUTES,
+    DOWNLOAD_ROUTES,
+    FIRST_PERSON,
+    PUBLIC,
+    ROUTES,
+    Route,
+)
 from tests.web.world import EVERYBODY, MEMBERS, SignIns, World, signed_in, undone
 
 #: Routes that answer with a file, which links to nothing.
@@ -29,6 +40,8 @@ FILES = (
     "review-queue-csv", "review-queue-evidence", "review-queue-jsonl", "secrets-csv",
     "secrets-jsonl",
 )  # fmt: skip
+#: Routes that show content: a visit that is let in leaves one entry, but for metadata.
+CONTENT = {*CONTENT_ROUTES, *LISTING_ROUTES, *DOWNLOAD_ROUTES}
 POST_ONLY = [name for name, route in ROUTES.items() if route.method == "post"]
 KEYED = [name for name, route in ROUTES.items() if route.key]
 VIEWS = {pattern.name: pattern for pattern in urls.urlpatterns}
@@ -111,17 +124,30 @@ def test_views_have_the_access_rule_of_their_route():
 def visit(client: Client, route: Route, url: str) -> tuple[int, str]:
     """Return the status of a route, and where an answer that bars the visitor leads."""
     response = getattr(client, route.method)(url, dict(route.data))
+    b"".join(response) if response.streaming else response.content
     location = response.headers.get("Location", "")
     return response.status_code, location if location.startswith("/sign-in") else ""
 
 
-def test_access_follows_the_role_of_the_person(world: World):
+def list_readers(reads: Counter[read_log.ReadRecord], after: int) -> list[int | None]:
+    """Write the reads of a visit; return who made the entries of reads beyond a key."""
+    read_log.write_reads(reads)
+    entries = LedgerEntry.objects.filter(pk__gt=after, act__in=(Act.READ, Act.EXPORTED))
+    return list(entries.values_list("person_id", flat=True))
+
+
+def test_access_and_read_entries_follow_the_role_of_the_person(
+    world: World, gathered_reads: Counter[read_log.ReadRecord]
+):
     addresses = {name: make_address(name, world) for name in ROUTES}
     sign_ins = SignIns(world, *EVERYBODY)
+    last_key = LedgerEntry.objects.aggregate(last=Max("pk"))["last"] or 0
     faults = []
     for (name, route), person_name in product(ROUTES.items(), EVERYBODY):
+        gathered_reads.clear()
         with undone():
             status, sign_in = visit(sign_ins.client(person_name), route, addresses[name])
+            readers = list_readers(gathered_reads, last_key) if name in CONTENT else []
         barred = person_name == "anonymous" and route.rule != PUBLIC
         leads_back = sign_in.startswith("/sign-in?next=")
         if (
@@ -130,6 +156,9 @@ def test_access_follows_the_role_of_the_person(world: World):
             or leads_back is not (barred and route.method == "get")
         ):
             faults.append(f"{name} for {person_name}: {status} {sign_in}")
+        is_read = status == 200 and name in CONTENT - METADATA_ROUTES
+        if readers != ([world.people[person_name].pk] if is_read else []):
+            faults.append(f"{name} for {person_name}: read by {readers}")
     assert not faults, "\n".join(faults)
 
 

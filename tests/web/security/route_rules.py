@@ -249,3 +249,17 @@ ROUTES = {
     "recovery-codes": Route(SIGNED_IN, 422, "post"),
     "second-factor-off": Route(SIGNED_IN, 302, "post"),
 }
+#: Keys of the content of one conversation.
+SCOPES = ("conversation_id", "inquiry_id", "approval_id", "suspected_secret_id")
+CONTENT_ROUTES = [
+    name
+    for name, route in ROUTES.items()
+    if route.method == "get" and route.key in SCOPES and route.status == 200
+]
+#: Routes of downloads over several conversations: the export is the entry.
+DOWNLOAD_ROUTES = {
+    "audit-csv", "audit-jsonl", "audit-evidence", "decisions-csv", "decisions-jsonl",
+    "decisions-evidence", "ledger-csv", "ledger-file", "ledger-jsonl", "personal-data",
+    "review-queue-csv", "review-queue-evidence", "review-queue-jsonl", "secrets-csv",
+    "secrets-jsonl",
+}  # fmt: skip
