@@ -55,7 +55,7 @@ def begin_one_session(patch: pytest.MonkeyPatch) -> None:
         request = HttpRequest()
         request.session = import_module(settings.SESSION_ENGINE).SessionStore()
         request.session.cycle_key = lambda: None  # type: ignore[method-assign]  # it has no key yet
-        request.session.exists = lambda _key: False  # type: ignore[method-assign]  # a unique index
+        request.session.exists = lambda _key: False  # type: ignore[method-assign, assignment]  # a unique index
         login(request, user, backend)
         request.session.save()
         client._set_login_cookies(request)  # type: ignore[attr-defined]  # stubs lack it
