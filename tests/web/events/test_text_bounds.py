@@ -130,7 +130,8 @@ def test_each_long_string_of_an_event_is_cut_and_revealed(world: World, name: st
 
 
 def test_options_are_listed_up_to_a_bound_with_a_link_to_all(world: World):
-    options = tuple(Option(f"bed {number}", TURNED) for number in range(40_000))
+    count = choose_size(10_000, 40_000)
+    options = tuple(Option(f"bed {number}", TURNED) for number in range(count))
     question = make_inquiry(QUESTION, type=Select(options))
     conversation = make_conversation(
         world, "inquiry_request", json.loads(make_element(question).raw)
@@ -141,7 +142,7 @@ def test_options_are_listed_up_to_a_bound_with_a_link_to_all(world: World):
         page = parse_page(world.client("owner").get(address))
         assert "bed 99" in page.text
         assert "bed 100" not in page.text
-        assert "and 39,900 more." in page.text
+        assert f"and {count - 100:,} more." in page.text
         assert page.find_all(href=f"/conversations/{conversation.pk}/events/{row.anchor}")
 
 
