@@ -11,9 +11,9 @@ from django.db import connection, transaction
 from jpweb.store.search import tokenizer
 from jpweb.store.search.query_parser import QueryTerm
 
-#: Pages of 4 kB that a step of ``merge_segments`` writes at most: it takes up to 16 ms of processor
-#: time.
-MERGED_PAGES = 100
+#: Pages of 4 kB that a step of ``merge_segments`` writes at most: it takes 3 ms of processor time,
+#: during which others' writes wait.
+MERGED_PAGES = 25
 
 #: Filter terms of a passage: at least one must match; with True (negated) none may.
 TermGroup: TypeAlias = tuple[tuple[str, ...], bool]
