@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jpweb.store.choices import Role
-from jpweb.store.models import Conversation, Membership, Person
+from jpweb.store.models import Conversation, Membership, Person, Run
 from tests.machine.suite.row_copies import RowCopies
 from tests.store import making
 from tests.store.reviews.desk import ReviewDesk
@@ -31,3 +31,9 @@ def auditor(conversations: list[Conversation]) -> Person:
         person=person, workspace=conversations[1].workspace, role=Role.AUDITOR_ONLY
     )
     return person
+
+
+@pytest.fixture
+def run(auditor: Person) -> Run:
+    """Return the only run of what an auditor sees."""
+    return Run.objects.select_related("conversation__workspace").get()

@@ -55,12 +55,6 @@ def auditor(db: None) -> Person:
     return copy_auditor()
 
 
-@pytest.fixture
-def run(auditor: Person) -> Run:
-    """Return the run of the decisions."""
-    return Run.objects.select_related("conversation__workspace").get()
-
-
 def list_pages(viewer: Person, **filters: Any) -> list[list[str]]:
     """Return the kinds of all decisions, page by page, oldest first."""
     pages: list[list[str]] = []

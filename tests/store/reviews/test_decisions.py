@@ -64,12 +64,6 @@ def auditor(db: None) -> Person:
     return copy_auditor()
 
 
-@pytest.fixture
-def run(auditor: Person) -> Run:
-    """Return the run of the decisions."""
-    return Run.objects.select_related("conversation__workspace").get()
-
-
 def list_all(viewer: Person, **filters: Any) -> list[tuple[str, int]]:
     """Return the kinds and keys of all decisions, page by page."""
     rows: list[tuple[str, int]] = []
