@@ -47,13 +47,9 @@ LONG_GROUPS = (
     "tests/browser/asking/test_canary.py",
     "tests/browser/reading/test_windows.py",
 )
-#: Groups that the first worker runs before those that drive a browser, which take 435 s of the 535
-#: that each of three workers has to do.
-FIRST_GROUPS = (
-    "tests/store/postgresql/test_core.py",
-    "tests/installing/test_upgrade.py",
-    "tests/cli/test_backup.py",
-)
+#: The longest groups, with which the first worker begins: else it ends long before the others, as
+#: groups that drive a browser are less than a third of the work.
+FIRST_GROUPS = ("tests/store/postgresql/test_core.py",)
 
 
 class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is untyped
