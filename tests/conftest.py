@@ -110,12 +110,12 @@ def monkeypatch(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return one worker more than there are cores, whom tests that wait leave idle.
+    """Return two workers more than there are cores, whom tests that wait leave idle.
 
-    With two more they take 1,346 s of processor time on two cores instead of 1,287. Under
-    ``make proof`` tests compute, in coverage and a full browser.
+    With three more, what each starts for itself took 55 s of 1,060 s of processor time: 609 s
+    instead of 586. Under ``make proof`` tests compute, in coverage and a full browser.
     """
-    return int(xdist_plugin.pytest_xdist_auto_num_workers(config)) + (0 if IS_PROOF else 1)
+    return int(xdist_plugin.pytest_xdist_auto_num_workers(config)) + (0 if IS_PROOF else 2)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -3,10 +3,9 @@
 Tests of one file share its fixtures, so a file is a group; so is a package whose server is
 expensive to start. Long groups start first, so that no worker is alone with one at the end.
 Once Playwright runs in a worker's thread no other event loop can, so a worker that has begun with
-groups that drive a browser stays with them. The first worker begins with them after FIRST_GROUPS:
-they need the processor, and most others wait for something. Groups of a folder share a server,
-which each worker starts for itself: a worker prefers the folders that it has, then those that
-nobody has.
+groups that drive a browser stays with them. The first worker begins with them at once: they need
+the processor, and most others wait for something. Groups of a folder share a server, which each
+worker starts for itself: a worker prefers the folders that it has, then those that nobody has.
 """
 
 from __future__ import annotations
@@ -47,9 +46,6 @@ LONG_GROUPS = (
     "tests/browser/asking/test_canary.py",
     "tests/browser/reading/test_windows.py",
 )
-#: The longest groups, with which the first worker begins: else it ends long before the others, as
-#: groups that drive a browser are less than a third of the work.
-FIRST_GROUPS = ("tests/store/postgresql/test_core.py",)
 
 
 class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is untyped
@@ -71,18 +67,12 @@ class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is un
     def _assign_work_unit(self, node: Any) -> None:
         if self._first_worker is None and len(self.nodes) > 1:
             self._first_worker = self.nodes[0]
-        is_first = node is self._first_worker
-        first_groups = [group for group in FIRST_GROUPS if group in self.workqueue]
-        if is_first and first_groups:
-            group: str | None = first_groups[0]
-        else:
-            reserved_groups = first_groups if self._first_worker in self.nodes else []
-            group = choose_group(
-                [group for group in self.workqueue if group not in reserved_groups],
-                is_first or node in self._folders_by_worker,
-                self._folders_by_worker.get(node, set()),
-                set().union(*self._folders_by_worker.values()),
-            )
+        group = choose_group(
+            list(self.workqueue),
+            node is self._first_worker or node in self._folders_by_worker,
+            self._folders_by_worker.get(node, set()),
+            set().union(*self._folders_by_worker.values()),
+        )
         if group is None:
             node.shutdown()
             return

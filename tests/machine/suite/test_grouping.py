@@ -8,7 +8,6 @@ import pytest
 
 from tests import conftest
 from tests.machine.sizes import IS_PROOF
-from tests.machine.suite import grouping
 from tests.machine.suite.grouping import (
     GroupScheduling,
     arrange_items,
@@ -148,24 +147,10 @@ def test_workers_share_the_rest_after_the_browser_worker_has_ended():
     ]
 
 
-def test_first_worker_begins_with_its_own_groups(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(grouping, "FIRST_GROUPS", ("tests/test_a.py",))
-    first, second = workers = [FakeWorker() for _ in range(2)]
-    scheduling = make_scheduling(*workers)
-    for node_id in NODE_IDS:
-        if node_id.startswith("tests/test_a.py"):
-            scheduling.mark_test_complete(first, NODE_IDS.index(node_id))
-    assert list(dict.fromkeys(first.groups)) == [
-        "tests/test_a.py",
-        "tests/browser/reading/test_a.py",
-    ]
-    assert second.groups[0] == "tests/test_b.py"
-
-
 def test_number_of_workers_without_affinity_follows_the_cores(
     monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
 ):
     monkeypatch.delenv("PYTEST_XDIST_AUTO_NUM_WORKERS", raising=False)
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # macOS has none
     monkeypatch.setattr(os, "cpu_count", lambda: 7)
-    assert conftest.pytest_xdist_auto_num_workers(pytestconfig) == (7 if IS_PROOF else 8)
+    assert conftest.pytest_xdist_auto_num_workers(pytestconfig) == (7 if IS_PROOF else 9)
