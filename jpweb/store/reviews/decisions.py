@@ -41,13 +41,13 @@ from jpweb.store.models import (
     Membership,
     Person,
 )
-from jpweb.store.reviews.state_counts import MAX_FILTERED_ROWS, StateCount
+from jpweb.store.reviews.state_counts import StateCount
 
 PAGE_DECISIONS = 100
 #: Calls that ran without asking, and are left out, that a page counts.
 MAX_COUNTED_CALLS = 1000
 #: Decisions that a page counts.
-MAX_COUNTED_DECISIONS = MAX_FILTERED_ROWS
+MAX_COUNTED_DECISIONS = 1000
 #: The acts of the decisions that the ledger alone has.
 ACTS_BY_KIND = {
     DecisionKind.RUN: (Act.CALL_DECIDED_BY_POLICY,),
