@@ -1,4 +1,9 @@
-"""A secret that was typed is nowhere afterwards."""
+"""A secret that was typed is nowhere afterwards.
+
+In ``make test``, ``tests/browser/workshop/test_turn.py`` has it of a server that executes runs
+itself, and ``tests/runtime/inquiries/secret_channel/test_processes.py`` of two processes with a
+Redis.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +47,7 @@ from tests.machine.ports import is_accepting, wait_until
 from tests.machine.servers import Cluster
 from tests.machine.serving import Server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.proof]
 
 #: What a server and its worker seal with, whose data folders are two.
 SECRET_KEY = "the same everywhere"
@@ -107,7 +112,6 @@ def check_traces(visit: Visit, canary: str, *pages: Page) -> None:
     assert evidence.find_traces(canary, data, log, *pages_html) == []
 
 
-@pytest.mark.proof  # a variant of one that was answered
 def test_a_secret_typed_after_an_empty_one_was_refused_is_nowhere(debug_visit: Visit, canary: str):
     debug_visit.pages.forgive("status of 422")
     page = debug_visit.begin("Canary")
@@ -121,7 +125,6 @@ def test_a_secret_typed_after_an_empty_one_was_refused_is_nowhere(debug_visit: V
     check_traces(debug_visit, canary, page)
 
 
-@pytest.mark.proof  # one that a worker takes, and one without the right, in make test
 @pytest.mark.parametrize("javascript", [True, False])
 def test_late_secret_is_stored_nowhere(debug_visit: Visit, canary: str, javascript: bool):
     debug_visit.pages.forgive("status of 409")
@@ -138,10 +141,7 @@ def test_late_secret_is_stored_nowhere(debug_visit: Visit, canary: str, javascri
     check_traces(debug_visit, canary, page, late_page)
 
 
-@pytest.mark.parametrize(
-    ("cookie", "status"),
-    [("jpweb_session", 302), pytest.param("jpweb_csrf", 403, marks=pytest.mark.proof)],
-)
+@pytest.mark.parametrize(("cookie", "status"), [("jpweb_session", 302), ("jpweb_csrf", 403)])
 def test_a_secret_sent_without_the_right_to_is_nowhere(
     debug_visit: Visit, canary: str, cookie: str, status: int
 ):
@@ -203,7 +203,6 @@ def tap_redis(url: str, secret_key: str) -> Iterator[Callable[[], str]]:
         yield read_traffic
 
 
-@pytest.mark.proof  # the team below has the same database
 def test_secret_journey_on_postgresql_and_redis_leaves_no_trace(
     live: Live,
     visiting: Callable[[Server], Visit],
@@ -352,7 +351,7 @@ def up_to_the_secret_with_answers(page: Page) -> None:
     find_card(page, SECRET)
 
 
-@pytest.mark.parametrize("way", ["waiting", pytest.param("parked", marks=pytest.mark.proof)])
+@pytest.mark.parametrize("way", ["waiting", "parked"])
 def test_a_secret_that_a_worker_takes_is_nowhere(team: TeamVisit, canary: str, way: str):
     page = team.visit.begin("Canary of a team")
     with tap_redis(team.settings["REDIS_URL"], SECRET_KEY) as read_traffic:
@@ -371,7 +370,6 @@ def test_a_secret_that_a_worker_takes_is_nowhere(team: TeamVisit, canary: str, w
     nowhere_in(team, canary, traffic, page)
 
 
-@pytest.mark.proof  # its answer is waited for 40 s
 def test_a_secret_for_a_worker_that_was_killed_is_nowhere(team: TeamVisit, canary: str):
     """Nobody comes in time; whoever typed it is told that it was dropped."""
     team.visit.pages.forgive("status of 422")

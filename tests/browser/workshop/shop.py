@@ -86,20 +86,30 @@ class Shop:
         """
         owner, page = self.home.owner, self.page
         self.switch(MCP_TOOL, is_on=True)
-        match = _SEEN.search(owner.get(page).text)
-        assert match, "no form for overrides"
-        owner.post(
-            f"{page}/overrides", page, overrides=self.overrides + ECHO, overrides_hash=match[1]
-        )
+        self._save_overrides(self.overrides + ECHO)
         for thing in _THING.findall(owner.get(page).text):
-            owner.post(f"{page}/trust", page, item=thing)
+            owner.post_again(f"{page}/trust", page, item=thing)
         assert owner.get(page).text.count('data-offered="no"') == 0, "something is not offered"
         self.switch(MCP_TOOL, is_on=False)
+
+    def undo_trust(self) -> None:
+        """Withdraw what ``open_up`` has trusted, and remove the overrides; the tools are on."""
+        owner, page = self.home.owner, self.page
+        for thing in _THING.findall(owner.get(page).text):
+            owner.post_again(f"{page}/withdraw", page, item=thing)
+        self._save_overrides("")
+        self.switch(MCP_TOOL, is_on=True)
+
+    def _save_overrides(self, text: str) -> None:
+        owner, page = self.home.owner, self.page
+        match = _SEEN.search(owner.get(page).text)
+        assert match, "no form for overrides"
+        owner.post_again(f"{page}/overrides", page, overrides=text, overrides_hash=match[1])
 
     def switch(self, tool: str, *, is_on: bool) -> None:
         """Switch a tool on or off."""
         state = "on" if is_on else "off"
-        self.home.owner.post(f"{self.page}/switch", self.page, tool=tool, to=state)
+        self.home.owner.post_again(f"{self.page}/switch", self.page, tool=tool, to=state)
 
     def set_replies(self, *replies: Script) -> None:
         """Tell the model what to say next, and forget what it was asked."""

@@ -72,6 +72,7 @@ def test_a_failed_turn_says_why_and_is_completed_by_trying_again(workshop: Stay,
     assert kinds(workshop, page) == ["turn_start", "chat_request", *reply_kinds]
 
 
+@pytest.mark.proof  # tests/runtime/scenarios/test_failures has it of every way to fail
 def test_trying_again_after_a_tool_has_run_runs_it_no_second_time(workshop: Stay):
     limit = FAILURES["rate_limit"][0]
     script: list[Script] = [Reply(Call("greet", {}, id="once")), Reply(Say('{"answer": false}'))]

@@ -114,6 +114,7 @@ def test_restarting_runs_the_tools_again_and_asks_again(workshop: Stay):
     expect(find_call(page, "greet")).to_contain_text("Asked 2 times")
 
 
+@pytest.mark.proof  # tests/runtime/scenarios/test_interrupts has it
 def test_response_to_running_tools_is_sent_to_the_model(workshop: Stay):
     page = begin_running_tool(workshop, Reply(Say("As you wish.")))
     instead(page, "Leave it; the harvest is in.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.looks import check_accessibility, check_under_proof
 from tests.browser.pages import choose_workspace
-from tests.browser.workshop.shop import NAME, Shop, Stay, visit_workshop
-from tests.machine.browsing import Pages
+from tests.browser.workshop.shop import NAME, Shop, Stay
 
 pytestmark = pytest.mark.browser
 
@@ -58,11 +57,18 @@ def trust(page: Page, name: str) -> None:
     expect(page.get_by_text(f"Trusted: {name}.")).to_be_visible()
 
 
+@pytest.fixture
+def doubted_shop(workshop: Stay) -> Iterator[Shop]:
+    """Return the shared workshop with nothing trusted; all is again once the test has ended."""
+    workshop.shop.undo_trust()
+    yield workshop.shop
+    workshop.shop.open_up()
+
+
 def test_tools_of_a_workspace_are_offered_once_an_owner_trusts_them(
-    new_shop: Callable[[], Shop], open_page: Pages
+    workshop: Stay, doubted_shop: Shop
 ):
-    shop = new_shop()
-    page = tools(visit_workshop(shop, open_page))
+    page = tools(workshop)
     for tool, reason in WHY.items():
         expect(row(page, tool)).to_have_attribute("data-offered", "no")
         expect(row(page, tool).locator("[data-reason-text]")).to_have_text(reason)
@@ -70,8 +76,8 @@ def test_tools_of_a_workspace_are_offered_once_an_owner_trusts_them(
         for line in lines:
             expect(waiting(page, name).locator("pre")).to_contain_text(line)
     check_accessibility(page)
-    save(page, shop.overrides)
-    address = f"requests and key go to: {shop.model.base_url}"
+    save(page, doubted_shop.overrides)
+    address = f"requests and key go to: {doubted_shop.model.base_url}"
     expect(waiting(page, "anthropic").locator("pre")).to_contain_text(address)
     expect(page.locator("tr[data-provider=anthropic]")).to_contain_text("ANTHROPIC_API_KEY set")
     for name in (*COMMANDS, "anthropic"):
@@ -159,6 +165,7 @@ def test_overrides_in_writing_outlive_a_reload_until_they_are_discarded(workshop
     expect(page.get_by_role("button", name="Discard")).to_be_hidden()
 
 
+@pytest.mark.proof  # tests/web/views/workspaces/test_tools and tests/web/security have it
 def test_a_reader_sees_the_tools_and_can_change_nothing(workshop: Stay):
     reader = workshop.home.invite("Rita the reader", "reader", workspace=NAME)
     page = workshop.open(workshop.shop.page, who=reader)

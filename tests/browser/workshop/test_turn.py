@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -27,6 +28,7 @@ from tests.browser.pages import (
 from tests.browser.workshop.shop import KEY, MCP_TOOL, Stay, find_call, find_question
 from tests.machine.ports import wait_until
 from tests.machine.vendors import Call, Reply, Say, Script, Think
+from tests.machine.visiting import HttpReply, Visitor
 
 pytestmark = pytest.mark.browser
 
@@ -49,9 +51,9 @@ STEPS = (
 )
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def mcp_tool(workshop: Stay) -> Iterator[None]:
-    """Offer the tool of the MCP server."""
+    """Offer the tool of the MCP server, which then starts with each turn: 2 s of processor."""
     workshop.shop.switch(MCP_TOOL, is_on=True)
     yield
     workshop.shop.switch(MCP_TOOL, is_on=False)
@@ -74,8 +76,8 @@ def replies(go: threading.Event, first: Reply) -> Iterator[Script]:
     yield Reply(Say(LAST))
 
 
-def begin_three_calls(workshop: Stay, first: Reply = THREE_CALLS) -> Page:
-    """Ask for the three tools at once, or have another reply."""
+def begin_calls(workshop: Stay, first: Reply = THREE_CALLS) -> Page:
+    """Have the model call tools at once: three, unless told otherwise."""
     go = threading.Event()
     page = workshop.open()
     workshop.ask("Three things at once", *replies(go, first), page=page)
@@ -84,16 +86,17 @@ def begin_three_calls(workshop: Stay, first: Reply = THREE_CALLS) -> Page:
     return page
 
 
-def answer_all(page: Page, secret: str, *, remember: bool = False) -> None:
+def answer_questions(page: Page, *, remember: bool = False) -> None:
+    """Answer what the two local tools ask first."""
     greet = find_question(page, "Whom shall I greet?")
     greet.get_by_label("Answer").fill("Ada")
     greet.get_by_role("button", name="Answer").click()
     deploy = find_question(page, "Deploy the-blog-of-the-orchard?")
     deploy.get_by_label("Remember for this turn").set_checked(remember)
     find_option(deploy, "Yes").click()
-    book = find_question(page, "A table at the window?")
-    expect(book).to_contain_text("There is one table left for 3.")
-    find_option(book, "No").click()
+
+
+def send_passphrase(page: Page, secret: str) -> None:
     vault = find_question(page, "The passphrase?")
     vault.get_by_label("Secret", exact=True).fill(secret)
     vault.get_by_role("button", name="Answer").click()
@@ -106,7 +109,7 @@ def test_reasoning_text_and_a_call_stream_to_the_page(workshop: Stay):
         if any(part in frame for part, *_ in STEPS):
             assert permits.acquire(timeout=20)
 
-    page = begin_three_calls(workshop, Reply(*THOUGHT_AND_WORDS, CALLS[1], gate=hold_back))
+    page = begin_calls(workshop, Reply(*THOUGHT_AND_WORDS, CALLS[1], gate=hold_back))
     workshop.wait_for_requests(1)  # the first turn of a server takes long to begin
     partial = page.locator("#partial-text:not([hidden])")
     with stay_on_page(page):
@@ -119,10 +122,15 @@ def test_reasoning_text_and_a_call_stream_to_the_page(workshop: Stay):
 
 
 @pytest.mark.proof  # test_permission and test_card do each part
+@pytest.mark.usefixtures("mcp_tool")
 def test_cards_of_three_tools_are_answered_live_and_recorded(workshop: Stay):
-    page = begin_three_calls(workshop)
+    page = begin_calls(workshop)
     with stay_on_page(page):
-        answer_all(page, "hush", remember=True)
+        answer_questions(page, remember=True)
+        book = find_question(page, "A table at the window?")
+        expect(book).to_contain_text("There is one table left for 3.")
+        find_option(book, "No").click()
+        send_passphrase(page, "hush")
         expect(last_words(page)).to_contain_text("All three are done.")
         expect(find_composer(page)).to_be_visible()
     page.get_by_role("button", name="Expand all").click()
@@ -169,10 +177,21 @@ def with_answers() -> list[str]:
     ]
 
 
+def send_without_a_session(workshop: Stay, page: Page, secret: str) -> HttpReply:
+    """Answer the open question with a secret, as a browser whose session has ended does."""
+    key = find_question(page, "The passphrase?").get_attribute("data-question")
+    stranger = Visitor(workshop.server.url)
+    reply = stranger.post(f"/questions/{key}/answer", "/sign-in", answer=secret)
+    assert urlsplit(reply.url).path == "/sign-in"
+    return reply
+
+
 def test_secret_reaches_only_the_tool_and_the_key_only_the_vendor(workshop: Stay, canary: str):
-    page = begin_three_calls(workshop)
+    page = begin_calls(workshop, Reply(*THOUGHT_AND_WORDS, *CALLS[:2]))
     workshop.shop.hold.touch()
-    answer_all(page, canary)
+    answer_questions(page)
+    refusal = send_without_a_session(workshop, page, canary)
+    send_passphrase(page, canary)
     wait_until(with_answers, "the tool runs with its answers")
     assert evidence.find_traces(canary, workshop.shop.root, *processes()) == []
     workshop.shop.hold.unlink()
@@ -194,6 +213,13 @@ def test_secret_reaches_only_the_tool_and_the_key_only_the_vendor(workshop: Stay
     assert "DEBUG" in log
     assert evidence.find_traces(THOUGHT[:30], data), "the search finds what is there"
     assert evidence.pair_inquiries(evidence.read_journal(workshop.server, number_of(page)))
-    everywhere = [log, *pages_html, evidence.kept_by(page), *request_bodies]
+    everywhere = [
+        log,
+        refusal.url,
+        refusal.text,
+        *pages_html,
+        evidence.kept_by(page),
+        *request_bodies,
+    ]
     assert evidence.find_traces(canary, data, *everywhere, *headers) == []
     assert evidence.find_traces(KEY, data, *everywhere) == []
