@@ -95,11 +95,14 @@ def tab_to(field: Locator) -> None:
     expect(field).to_be_focused()
 
 
-def test_decline_reason_is_shown_to_all_members(visit: Visit):
+def test_decline_reason_is_typed_at_once_and_shown_to_all_members(visit: Visit):
     page = visit.begin("Why")
     list_page = visit.open("/questions")
     wait_until_connected(list_page)
-    note_of(page).fill("Not before the backup")
+    find_card(page, BOOLEAN).locator(".decline > summary").press("Enter")
+    page.keyboard.type("Not before the backup")
+    expect(note_of(page)).to_have_value("Not before the backup")
+    expect(page.locator(".card.settled")).to_have_count(0)
     decline_question(page, BOOLEAN)
     for tab in (page, list_page):
         expect(tab.locator(".card.settled [data-note]")).to_have_text("Not before the backup")
@@ -160,6 +163,20 @@ def test_draft_can_be_copied_when_another_person_answers(visit: Visit):
     assert "backup" not in storage
 
 
+def replace_default(field: Locator) -> None:
+    """Type over a field's default, leave it, and go on typing at its end."""
+    keyboard = field.page.keyboard
+    expect(field).to_have_value("report.md")
+    tab_to(field)
+    keyboard.type("day.md")
+    expect(field).to_have_value("day.md")
+    for key in ("Tab", "Shift+Tab", "End"):
+        keyboard.press(key)
+    keyboard.type("!")
+    expect(field).to_have_value("day.md!")
+    keyboard.press("Tab")
+
+
 def test_cards_are_answered_by_keyboard_alone(visit: Visit):
     page = visit.begin("Keys")
     find_card(page, BOOLEAN)
@@ -169,6 +186,7 @@ def test_cards_are_answered_by_keyboard_alone(visit: Visit):
     tab_to(find_option(find_card(page, SELECT), "with a backup"))
     page.keyboard.press("3")
     text_card = find_card(page, TEXT)
+    replace_default(text_card.get_by_label("Answer"))
     tab_to(text_card.locator(".decline > summary"))
     page.keyboard.press("d")
     expect(note_of(page)).to_be_focused()
@@ -182,37 +200,13 @@ def test_cards_are_answered_by_keyboard_alone(visit: Visit):
     assert outcomes == ["answered", "answered", "cancelled"]
 
 
-@pytest.mark.parametrize(
-    "way",
-    [
-        pytest.param("press", marks=pytest.mark.proof),  # test_prompts presses it
-        "Enter",
-    ],
-)
-def test_decline_that_is_opened_puts_the_focus_in_the_reason(visit: Visit, way: str):
+@pytest.mark.proof  # opened by Enter in make test
+def test_decline_that_is_pressed_puts_the_focus_in_the_reason(visit: Visit):
     page = visit.begin("Focus")
-    summary = find_card(page, BOOLEAN).locator(".decline > summary")
-    summary.click() if way == "press" else summary.press("Enter")
+    find_card(page, BOOLEAN).locator(".decline > summary").click()
     page.keyboard.type("not yet")
     expect(find_card(page, BOOLEAN).get_by_label("Reason (optional")).to_have_value("not yet")
     expect(page.locator(".card.settled")).to_have_count(0)
-
-
-def test_typing_replaces_a_default_answer_and_tab_leaves_the_field(visit: Visit):
-    question = {"question": "Which file?", "answer_type": "text", "default": "report.md"}
-    page = visit.begin(f"/call ask_user {json.dumps(question)}")
-    field = find_card(page, TEXT).get_by_label("Answer")
-    field.focus()
-    page.keyboard.type("day.md")
-    expect(field).to_have_value("day.md")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.press("End")
-    page.keyboard.type("!")
-    expect(field).to_have_value("day.md!")
-    page.keyboard.press("Tab")
-    page.keyboard.press("d")
-    expect(find_card(page, TEXT).get_by_label("Reason (optional")).to_be_focused()
 
 
 @pytest.mark.proof  # browsing/test_lost_requests has it, with a request that is lost
@@ -248,6 +242,7 @@ def test_card_waiting_time_counts_up_without_a_server(visit: Visit):
     )
 
 
+@pytest.mark.proof  # tests/web/views/test_question has each part, of which no script takes care
 def test_card_shows_source_context_default_and_previous_answer(visit: Visit, words: str):
     first = ask(visit, words)
     find_option(find_card(first, SELECT), "blue").click()
@@ -324,34 +319,35 @@ def test_card_is_settled_while_its_context_loads(visit: Visit, way: str):
     route.continue_()
 
 
-def test_context_that_cannot_be_loaded_is_not_taken_for_an_answer(visit: Visit):
-    visit.pages.forgive("503|Response Status Error")
-    visit.begin("Slow link")
+def test_an_answer_is_shown_over_requests_of_its_card_that_fail_or_hang(visit: Visit):
+    visit.pages.forgive("503|Response Status Error|htmx:(afterRequest|sendAbort)")
+    first = visit.begin("Slow link")
     page = visit.open("/questions")
+    wait_until_connected(page)
     card = find_card(page, BOOLEAN)
     page.route(re.compile("/context$"), lambda route: route.fulfill(status=503))
     card.get_by_text("Show context").click()
     expect(card.get_by_role("alert")).to_contain_text("Couldn't load the context")
     expect(card.get_by_role("link", name="Last messages before this question")).to_be_visible()
 
-
-def test_answer_takes_precedence_over_a_snooze_that_is_sent(visit: Visit):
-    visit.pages.forgive("htmx:(afterRequest|sendAbort)")
-    visit.begin("Slow link")
-    page = visit.open("/questions")
-    card = find_card(page, BOOLEAN)
     card.get_by_role("link", name="Snooze").click()
     press_and_hold(page, card.get_by_role("button", name="10 minutes"), "/snooze")
     answer_question(page, BOOLEAN, "Yes")
     expect(page.locator(".card.settled")).to_contain_text("by Owner")
 
+    select_card = find_card(page, SELECT)
+    route = press_and_hold(page, select_card.get_by_text("Show context"), "/context")
+    answer_question(first, SELECT, "not at all")  # as another person does
+    expect(page.locator(".card.settled").last).to_contain_text("not at all by Owner")
+    route.continue_()
 
+
+@pytest.mark.proof  # a context in make test
 @pytest.mark.parametrize(
     ("control", "path_end"),
     [
-        pytest.param("Show context", "/context", id="context"),
-        pytest.param("I'm on it", "/claim", id="claim", marks=pytest.mark.proof),
-        pytest.param("Snooze…", "/snooze/choose", id="snooze", marks=pytest.mark.proof),
+        pytest.param("I'm on it", "/claim", id="claim"),
+        pytest.param("Snooze…", "/snooze/choose", id="snooze"),
     ],
 )
 def test_card_that_another_settles_while_it_loads_is_shown_settled(
