@@ -26,7 +26,7 @@ from tests.browser.pages import (
 )
 from tests.machine.browsing import PHONE
 from tests.machine.serving import ROOT
-from tests.machine.sizes import choose_size
+from tests.machine.sizes import IS_PROOF
 from tests.machine.templates import inherit_environment
 
 pytestmark = pytest.mark.browser
@@ -113,32 +113,49 @@ def test_a_decision_reaches_every_page_without_a_reload(visit: Visit, seeds: See
     expect(page.locator(".card")).to_have_count(0)
 
 
-def test_approval_buttons_record_their_decisions(visit: Visit, seeds: Seeds):
-    runs = (
+@pytest.mark.proof  # three of them in make test, below
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
         ("Deny for this turn", "Denied, for this turn"),
         ("Allow for this turn", "Allowed, for this turn"),
         ("Deny", "Denied"),
-    )
-    for name, text in runs[: choose_size(2, 3)]:
-        page = visit.open(seeds(RUN))
-        if name.startswith("Deny"):
-            expect(open_decline(prompt(page, "run"))).to_be_focused()
-        prompt(page, "run").get_by_role("button", name=name, exact=True).click()
-        expect(find_settled_card(page)).to_contain_text(text)
-    results = (("Don't send", "Not sent to the model"), ("Send", "Sent to the model"))
-    for name, text in results[: choose_size(0, 2)]:  # other tests press them too
-        page = visit.open(seeds(RESULT))
-        prompt(page, "deliver").get_by_role("button", name=name, exact=True).click()
-        expect(find_settled_card(page)).to_contain_text(text)
+    ],
+)
+def test_button_of_a_permission_records_its_decision(
+    visit: Visit, seeds: Seeds, name: str, text: str
+):
+    page = visit.open(seeds(RUN))
+    if name.startswith("Deny"):
+        expect(open_decline(prompt(page, "run"))).to_be_focused()
+    prompt(page, "run").get_by_role("button", name=name, exact=True).click()
+    expect(find_settled_card(page)).to_contain_text(text)
 
 
-def test_approvals_are_counted_at_the_top_while_they_wait(visit: Visit, seeds: Seeds):
-    page = visit.open(seeds(RUN, RESULT))
-    counts = page.locator("#counts")
+@pytest.mark.proof  # "Don't send" by a key in make test
+@pytest.mark.parametrize(
+    ("name", "text"), [("Don't send", "Not sent to the model"), ("Send", "Sent to the model")]
+)
+def test_button_of_a_result_records_its_decision(visit: Visit, seeds: Seeds, name: str, text: str):
+    page = visit.open(seeds(RESULT))
+    prompt(page, "deliver").get_by_role("button", name=name, exact=True).click()
+    expect(find_settled_card(page)).to_contain_text(text)
+
+
+def test_approvals_are_decided_by_buttons_and_counted_while_they_wait(visit: Visit, seeds: Seeds):
+    page = visit.open(seeds(RUN, RUN, RESULT))
+    counts, cards = page.locator("#counts"), page.locator(".card[data-outcome=open]")
+    settled = find_settled_card(page)
+    expect(counts).to_contain_text("3 approvals needed")
+    expect(open_decline(cards.first)).to_be_focused()
+    cards.first.get_by_role("button", name="Deny for this turn").click()
+    expect(settled.filter(has_text="Denied, for this turn")).to_have_count(1)
     expect(counts).to_contain_text("2 approvals needed")
-    prompt(page, "run").get_by_role("button", name="Allow once").click()
+    cards.first.get_by_role("button", name="Allow for this turn").click()
+    expect(settled.filter(has_text="Allowed, for this turn")).to_have_count(1)
     expect(counts).to_contain_text("1 approval needed")
     prompt(page, "deliver").get_by_role("button", name="Send", exact=True).click()
+    expect(settled.filter(has_text="Sent to the model")).to_have_count(1)
     expect(counts).not_to_contain_text("needed")
 
 
@@ -173,7 +190,7 @@ def test_enter_in_the_reason_skips_and_runs_nothing(visit: Visit, seeds: Seeds):
     expect(find_settled_card(page)).to_contain_text("Not this file")
 
 
-def test_edited_arguments_that_are_invalid_show_an_error(visit: Visit, seeds: Seeds):
+def test_edited_arguments_get_an_error_if_invalid_and_survive_a_reload(visit: Visit, seeds: Seeds):
     visit.pages.forgive("status of 422")
     page = visit.open(seeds(RUN))
     card = prompt(page, "run")
@@ -185,21 +202,12 @@ def test_edited_arguments_that_are_invalid_show_an_error(visit: Visit, seeds: Se
     expect(field).to_have_value('{"path": ')
     check_accessibility(page, "#inbox")
     field.fill('{"path": "b.md"}')
-    card.get_by_role("button", name="Allow once").click()
-    expect(find_settled_card(page)).to_contain_text("Allowed, edited")
-
-
-def test_approval_draft_survives_a_reload(visit: Visit, seeds: Seeds):
-    page = visit.open(seeds(RUN))
-    prompt(page, "run").get_by_text("Edit arguments…").click()
-    field = page.get_by_label("The tool runs with these arguments")
-    field.fill('{"path": "b.md"}')
-    open_decline(prompt(page, "run")).fill("Not this file")
+    open_decline(card).fill("Not this file")
     page.reload()
     expect(field).to_be_visible()
     expect(field).to_have_value('{"path": "b.md"}')
-    expect(open_decline(prompt(page, "run"))).to_have_value("Not this file")
-    prompt(page, "run").get_by_role("button", name="Allow once").click()
+    expect(open_decline(card)).to_have_value("Not this file")
+    card.get_by_role("button", name="Allow once").click()
     expect(find_settled_card(page)).to_contain_text("Allowed, edited")
     assert "approval" not in str(page.evaluate("Object.keys(sessionStorage)"))
 
@@ -258,6 +266,7 @@ def test_the_places_in_the_queue_follow(visit: Visit, seeds: Seeds):
     expect(prompt(page, "deliver").locator(".position")).to_have_text("")
 
 
+@pytest.mark.proof  # edited arguments above, and workshop/test_permission looks at the others
 def test_approval_cards_are_accessible(visit: Visit, seeds: Seeds):
     editable = {"edit": True}
     page = visit.open(seeds(RUN, (ERROR[0], ERROR[1] | editable), (RUN[0], RUN[1] | editable)))
@@ -269,25 +278,21 @@ def test_approval_cards_are_accessible(visit: Visit, seeds: Seeds):
     check_accessibility(page, ".card.settled")
 
 
-def test_approval_is_claimed_on_a_page_of_its_own_without_scripts(visit: Visit, seeds: Seeds):
+def test_approval_is_claimed_edited_and_decided_without_scripts(visit: Visit, seeds: Seeds):
+    visit.pages.forgive("status of 422")
     page = visit.open(seeds(RUN), javascript=False)
     prompt(page, "run").get_by_role("link", name="I'm on it").click()
     expect(page).to_have_url(re.compile("/claim/choose$"))
-    check_accessibility(visit.open(page.url.removeprefix(visit.server.url)))
+    if IS_PROOF:
+        check_accessibility(visit.open(page.url.removeprefix(visit.server.url)))
     page.get_by_role("button", name="I'm on it").click()
-    expect(prompt(page, "run").locator(".claim-holder")).to_contain_text("is on it")
-
-
-def test_approval_forms_work_without_scripts(visit: Visit, seeds: Seeds):
-    visit.pages.forgive("status of 422")
-    page = visit.open(seeds(RUN), javascript=False)
     card = prompt(page, "run")
+    expect(card.locator(".claim-holder")).to_contain_text("is on it")
     card.get_by_text("Edit arguments…").click()
     card.get_by_label("The tool runs with these arguments").fill("{")
     card.get_by_role("button", name="Allow once").click()
-    prompt_card = prompt(page, "run")
-    expect(prompt_card.get_by_role("alert")).to_contain_text("Invalid JSON")
-    prompt_card.get_by_label("The tool runs with these arguments").fill("{}")
-    prompt_card.get_by_role("button", name="Allow once").click()
+    expect(card.get_by_role("alert")).to_contain_text("Invalid JSON")
+    card.get_by_label("The tool runs with these arguments").fill("{}")
+    card.get_by_role("button", name="Allow once").click()
     page.wait_for_url("**/conversations/*")
     expect(page.locator(".card")).to_have_count(0)

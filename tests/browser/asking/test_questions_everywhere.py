@@ -61,7 +61,7 @@ def test_question_is_shown_after_reload_in_a_second_tab_and_on_a_phone(visit: Vi
     expect(find_option(boolean_card, "No")).to_be_in_viewport()
 
 
-def test_question_appears_and_disappears_on_all_pages_live(visit: Visit):
+def test_question_appears_and_disappears_on_all_pages_and_is_announced(visit: Visit):
     inbox_page = visit.open("/questions")
     plain_list = visit.open("/")
     for tab in (inbox_page, plain_list):
@@ -73,11 +73,16 @@ def test_question_appears_and_disappears_on_all_pages_live(visit: Visit):
         expect(find_card(inbox_page, BOOLEAN).get_by_role("link", name="Push me")).to_be_visible()
         for tab in (page, inbox_page, plain_list):
             expect(find_waiting_count(tab)).to_have_attribute("data-count", "1")
+        expect(inbox_page.locator("#announcer")).to_have_text(
+            "New question: Shall I show you how questions work?"
+        )
         answer_question(inbox_page, BOOLEAN, "Yes")
         for tab in (page, inbox_page):
             expect(tab.locator(".card.settled")).to_contain_text("by Owner")
             find_card(tab, SELECT)
         expect(plain_list).to_have_title("(1) Home · jpweb")
+    inbox_page.evaluate(ADD_TWO_CARDS)
+    expect(inbox_page.locator("#announcer")).to_have_text("New question: One?; New question: Two?")
 
 
 @pytest.mark.proof  # two pages of another size and tab
@@ -196,17 +201,6 @@ def test_escape_declines_nothing(visit: Visit):
     find_card(page, BOOLEAN)
     page.reload()
     find_card(page, BOOLEAN)
-
-
-def test_a_new_question_is_announced_to_those_who_listen(visit: Visit):
-    inbox_page = visit.open("/questions")
-    wait_until_connected(inbox_page)
-    visit.begin()
-    expect(inbox_page.locator("#announcer")).to_have_text(
-        "New question: Shall I show you how questions work?"
-    )
-    inbox_page.evaluate(ADD_TWO_CARDS)
-    expect(inbox_page.locator("#announcer")).to_have_text("New question: One?; New question: Two?")
 
 
 @pytest.mark.proof  # tests/web/test_questions has it
