@@ -258,8 +258,7 @@ CLOSE_OF_MANY = """async count => {
 }"""
 
 
-def test_service_worker_checks_many_notifications_in_batches(visit: Visit):
-    browser = open_browser(visit)
+def check_closing_in_batches(browser: PushBrowser) -> None:
     requests, closed = browser.worker.evaluate(CLOSE_OF_MANY, 120)
     assert closed == ["mention-110"]
     assert sum(requests) == 120
@@ -286,13 +285,14 @@ SOUNDS: tuple[tuple[dict[str, Any], int | None, bool], ...] = (
 )
 
 
-def test_a_question_that_returned_has_a_sound_over_an_earlier_notification(visit: Visit):
+def test_worker_sounds_for_a_returned_question_and_closes_many_in_batches(visit: Visit):
     browser = open_browser(visit)
     for fields, age, has_sound in SOUNDS:
         message = {"title": "T", "body": "B", "tag": "question-7", "url": "/questions/7", **fields}
         options = browser.worker.evaluate(SHOW_OVER_EARLIER, [message, age])
         expected_options = {"renotify": has_sound, "silent": False, "tag": "question-7"}
         assert options == expected_options, (fields, age)
+    check_closing_in_batches(browser)
 
 
 @needs_full_chromium
@@ -336,12 +336,13 @@ SUBSCRIBING = """
     if (!options.userVisibleOnly || options.applicationServerKey.length !== 65) throw new Error();
     return { endpoint: "https://push.example.org/a", getKey: name => decode(keys[name]) };
   };
-  Object.defineProperty(Notification, "permission", { get: () => "default" });
+  Object.defineProperty(Notification, "permission", {
+    get: () => sessionStorage.getItem("permission") || "default" });
   Notification.requestPermission = async () => "granted";
 """
 
 
-def test_a_person_turns_a_browser_on_and_removes_it(visit: Visit):
+def test_a_browser_is_turned_on_removed_and_explained_if_it_blocks(visit: Visit):
     page = visit.open("/notifications")
     script = SUBSCRIBING.replace("KEY", PushService().make_subscription()["public_key"])
     page.context.add_init_script(f"(() => {{ {script} }})()")
@@ -352,13 +353,7 @@ def test_a_person_turns_a_browser_on_and_removes_it(visit: Visit):
     expect(listed).to_contain_text("(this browser)")
     listed.get_by_role("button", name=re.compile("^Remove")).click()
     expect(page.locator("[data-browser]")).to_have_count(0)
-
-
-def test_a_browser_that_blocks_notifications_is_explained(visit: Visit):
-    page = visit.open("/notifications")
-    page.context.add_init_script(
-        "Object.defineProperty(Notification, 'permission', { get: () => 'denied' })"
-    )
+    page.evaluate("sessionStorage.setItem('permission', 'denied')")
     page.reload()
     expect(page.locator("#push-problem")).to_contain_text("blocked in this browser's settings")
     expect(page.get_by_role("button", name="Turn on in this browser")).to_have_count(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.pages import (
     BOOLEAN,
     SELECT,
+    TEXT,
     Visit,
     answer_question,
     find_card,
@@ -98,17 +99,6 @@ def open_second_page(visit: Visit, page: Page, path: str, *, is_away: bool) -> P
     return second_page
 
 
-def test_desktop_notifications_can_be_turned_on_and_off(visit: Visit):
-    page = open_page_with_notifications(visit)
-    page.reload()
-    page.get_by_role("button", name="Turn off notifications on this device").click()
-    expect(page.get_by_role("button", name=BUTTON)).to_be_visible()
-    page.evaluate("window.look(true)")
-    visit.begin()
-    find_card(page, BOOLEAN)
-    assert list_shown_notifications(page) == []
-
-
 @pytest.mark.proof  # test_push has it of another page
 @pytest.mark.parametrize(
     ("permits", "message"), [("denied", "Notifications are blocked"), ("default", "")]
@@ -139,20 +129,43 @@ def test_a_browser_that_refuses_at_last_is_explained(visit: Visit):
     expect(page.locator("#notify-toggle")).to_contain_text("Notifications aren't available")
 
 
-def test_hidden_pages_show_one_notification_that_opens_the_card(visit: Visit):
-    page = open_page_with_notifications(visit)
-    away_pages = [open_second_page(visit, page, path, is_away=True) for path in ("/", "/audit")]
+def turn_off(page: Page) -> None:
+    """Turn notifications of the browser off on its only page, and look away from it."""
+    page.clock.resume()
+    page.goto(urljoin(page.url, "/questions"))
+    page.get_by_role("button", name="Turn off notifications on this device").click()
+    expect(page.get_by_role("button", name=BUTTON)).to_be_visible()
     wait_until_connected(page)
     page.evaluate("window.look(true)")
+
+
+def test_hidden_pages_tell_a_question_once_unless_its_card_is_seen(visit: Visit):
+    page = open_page_with_notifications(visit)
+    away_page = open_second_page(visit, page, "/", is_away=True)
+    wait_until_connected(page)
+    # So that the page that is looked at claims the question before the other's delay is over.
+    page.clock.pause_at(datetime.now(UTC) + timedelta(minutes=1))
     turn_page = visit.begin()
-    (notice,) = list_shown_notifications(page, *away_pages)
-    (teller,) = [tab for tab in (page, *away_pages) if get_notifications(tab)]
-    assert notice["title"] == "Assistant"
-    assert notice["body"] == "Shall I show you how questions work?"
-    teller.evaluate("window.latest.onclick()")
-    expect(find_card(teller, BOOLEAN)).to_be_focused()
+    find_card(page, BOOLEAN)
+    assert list_shown_notifications(page, away_page) == [], "its card is seen"
+
+    page.evaluate("window.look(true)")
     answer_question(turn_page, BOOLEAN, "Yes")
-    find_card(turn_page, SELECT)
+    key = find_card(turn_page, SELECT).get_attribute("id") or ""
+    for tab in (page, away_page):
+        expect(find_waiting_count(tab)).to_have_attribute("data-newest", key)
+    (notice,) = list_shown_notifications(page, away_page)
+    assert notice["title"] == "Assistant"
+    assert notice["body"] == "How should the pretend changes be applied?"
+    (teller,) = [tab for tab in (page, away_page) if get_notifications(tab)]
+    teller.evaluate("window.latest.onclick()")
+    expect(find_card(teller, SELECT)).to_be_focused()
+
+    away_page.close()
+    turn_off(page)
+    answer_question(turn_page, SELECT, "not at all")
+    find_card(page, TEXT)
+    assert list_shown_notifications(page) == [], "they are off"
 
 
 @pytest.mark.proof  # hidden pages lead there as well
@@ -193,17 +206,7 @@ def test_desktop_notification_closes_when_its_question_is_settled(visit: Visit):
     wait_until(lambda: page.evaluate("window.latest.open") is False, "it is told no more")
 
 
-def test_desktop_notification_is_not_shown_for_a_visible_card(visit: Visit):
-    page = open_page_with_notifications(visit)
-    away_page = open_second_page(visit, page, "/", is_away=True)
-    wait_until_connected(page)
-    # So that the page that is looked at claims the question before the other's delay is over.
-    page.clock.pause_at(datetime.now(UTC) + timedelta(minutes=1))
-    visit.begin()
-    find_card(page, BOOLEAN)
-    assert list_shown_notifications(page, away_page) == []
-
-
+@pytest.mark.proof  # tests/web/views/test_question has the text that the page gets
 def test_desktop_notification_of_a_secret_question_omits_its_text(visit: Visit):
     page = open_page_with_notifications(visit)
     wait_until_connected(page)
