@@ -12,7 +12,6 @@ from playwright.sync_api import Page, expect
 from tests.browser.looks import TOO_WIDE
 from tests.browser.pages import BOOLEAN, Visit, answer_question, decline_question, path_of
 from tests.machine.browsing import PHONE, WIDE
-from tests.machine.sizes import mark_proof
 
 pytestmark = pytest.mark.browser
 
@@ -97,27 +96,14 @@ MEDIA: tuple[tuple[tuple[int, int], Literal["screen", "print"]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("size", "height"), TOPS)
-def test_the_first_question_is_near_the_top(visit: Visit, size: tuple[int, int], height: int):
-    page = visit.open(f"/audit?conversation={visit.find(TOUR).rpartition('/')[2]}", size=size)
-    expect(page.locator(".more-filters")).not_to_have_attribute("open", "")
-    top = rows(page).first.evaluate("row => row.getBoundingClientRect().top + scrollY")
-    assert top <= height
-
-
-def test_audit_filter_fields_are_aligned(visit: Visit):
-    page = visit.open("/audit?demo=1")
-    boxes = page.evaluate(MEASURE_FIELDS)
-    assert len(boxes) > 3
-    assert len({height for _, height in boxes}) == 1, boxes
-    tops = sorted({top for top, _ in boxes})
-    row_gaps = [after - before for before, after in pairwise(tops)]
-    assert all(gap > boxes[0][1] for gap in row_gaps), boxes
-
-
-def test_a_narrow_window_and_a_sheet_of_paper_have_every_column(visit: Visit):
+def test_first_question_is_near_the_top_and_narrow_tables_are_whole(visit: Visit):
     number = visit.find(TOUR).rpartition("/")[2]  # other tests ask longer questions
     page = visit.open(f"/audit?conversation={number}")
+    for size, height in TOPS:
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        expect(page.locator(".more-filters")).not_to_have_attribute("open", "")
+        top = rows(page).first.evaluate("row => row.getBoundingClientRect().top + scrollY")
+        assert top <= height, size
     for size, media in MEDIA:
         page.set_viewport_size({"width": size[0], "height": size[1]})
         page.emulate_media(media=media)
@@ -128,9 +114,18 @@ def test_a_narrow_window_and_a_sheet_of_paper_have_every_column(visit: Visit):
         assert size == NARROW or max(cut_widths) <= 1, cut_widths
 
 
-def test_printed_charts_have_every_row_of_their_tables(visit: Visit):
+def check_print_without_form(page: Page) -> None:
+    """Check that a printed page has its filters in words instead of their form."""
+    expect(page.locator(".print-only")).to_contain_text(page.url)
+    for part in (".site-header", ".views", ".filter", ".quick-ranges", ".toolbar"):
+        assert not any(each.is_visible() for each in page.locator(part).all()), part
+    assert not page.evaluate(TOO_WIDE)
+
+
+def test_printed_charts_have_every_row_of_their_tables_and_no_form(visit: Visit):
     page = visit.open("/audit/charts?demo=1", size=SHEET)
     expect(page.locator(".chart").first).to_be_visible()
+    expect(page.locator(".print-only")).to_be_hidden()
     assert {shown_count for _, _, shown_count, _ in page.evaluate(MEASURE_CHARTS)} == {0}
     page.emulate_media(media="print")
     charts = page.evaluate(MEASURE_CHARTS)
@@ -139,9 +134,10 @@ def test_printed_charts_have_every_row_of_their_tables(visit: Visit):
         assert is_shown
         assert 0 < row_count == shown_count
         assert cut_height <= 1
-    assert not page.evaluate(TOO_WIDE)
+    check_print_without_form(page)
 
 
+@pytest.mark.proof  # other widths in make test
 def test_the_window_of_a_small_notebook_has_every_column(visit: Visit):
     visit.begin("A title with AKeyOfFortyLettersThatNoLineCanBreak")
     demo = visit.home.workspaces()["Demo"]  # others have what tests ask
@@ -153,23 +149,24 @@ def test_the_window_of_a_small_notebook_has_every_column(visit: Visit):
     assert cut_width == 0
 
 
-def test_control_enter_on_a_link_of_a_form_opens_it_in_a_new_tab(visit: Visit):
+def test_fields_of_the_filter_are_aligned_and_control_enter_opens_a_link(visit: Visit):
     page = visit.open("/audit?demo=1&reason=backend_error")
+    boxes = page.evaluate(MEASURE_FIELDS)
+    assert len(boxes) > 3
+    assert len({height for _, height in boxes}) == 1, boxes
+    tops = sorted({top for top, _ in boxes})
+    row_gaps = [after - before for before, after in pairwise(tops)]
+    assert all(gap > boxes[0][1] for gap in row_gaps), boxes
     with page.context.expect_page() as opened_page:
         page.get_by_role("link", name="Clear").press("Control+Enter")
     opened_page.value.wait_for_url("**/audit")
     assert "reason" in page.url
 
 
-@pytest.mark.parametrize(
-    "path", ["/charts", *mark_proof("", "/decisions", "/ledger", "/reviews/cancelled")]
-)
+@pytest.mark.proof  # charts, above, in make test
+@pytest.mark.parametrize("path", ["", "/decisions", "/ledger", "/reviews/cancelled"])
 def test_print_has_filters_in_words_instead_of_their_form(visit: Visit, path: str):
     page = visit.open(f"/audit{path}", size=SHEET)
-    note = page.locator(".print-only")
-    expect(note).to_be_hidden()
+    expect(page.locator(".print-only")).to_be_hidden()
     page.emulate_media(media="print")
-    expect(note).to_contain_text(page.url)
-    for part in (".site-header", ".views", ".filter", ".quick-ranges", ".toolbar"):
-        assert not any(each.is_visible() for each in page.locator(part).all()), part
-    assert not page.evaluate(TOO_WIDE)
+    check_print_without_form(page)

@@ -59,6 +59,7 @@ def test_keys_start_a_review_choose_its_verdict_and_skip_to_the_next(visit: Visi
     expect(page).not_to_have_url(f"{question}?queue=cancelled")
 
 
+@pytest.mark.proof  # keys choose a verdict and go to the next above
 def test_keys_of_reviewing_apply_while_a_verdict_has_the_focus(visit: Visit):
     page = visit.open("/audit?demo=1&reason=lost")
     page.locator("tbody a.details").first.click()
@@ -76,6 +77,7 @@ def test_keys_of_reviewing_apply_while_a_verdict_has_the_focus(visit: Visit):
     expect(page).not_to_have_url(re.compile(re.escape(question)))
 
 
+@pytest.mark.proof  # drafts of cards, overrides and messages outlive one in make test
 def test_note_of_a_review_outlives_a_reload(visit: Visit):
     page = visit.open("/audit?demo=1&reason=backend_error")
     page.locator("tbody a.details").first.click()
@@ -96,6 +98,7 @@ def test_queues_fit_a_phone_whatever_their_counts(visit: Visit, count: str):
         assert not page.evaluate(TOO_WIDE), width
 
 
+@pytest.mark.proof  # queues below other counts in make test
 def test_outcome_names_stand_on_one_line_beside_long_counts(visit: Visit):
     page = visit.open("/audit?demo=1", size=PHONE)
     page.evaluate(REPLACE_COUNTS, [".bar-row b", "2,000+"])
