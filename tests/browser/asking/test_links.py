@@ -138,6 +138,7 @@ def test_a_person_answers_questions_by_links_alone(visit: Visit, receiver: Notif
         assert CANARY not in text
 
 
+@pytest.mark.proof  # tests/web/views/test_answer_links has it
 def test_a_link_that_is_none_says_so_and_no_more(visit: Visit):
     visit.pages.forgive("status of 404")
     page = visit.pages()

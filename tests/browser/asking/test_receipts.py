@@ -66,8 +66,7 @@ def test_receipts_record_delivery_visibility_focus_and_draft(visit: Visit, name:
     wait_for_proof(visit, key, **{name: [True] * 4})
     answer_question(ada, TEXT, "a.md")
     expect(ada.locator(".card.settled")).to_have_count(1)
-    auditor = visit.open(f"/questions/{key}", javascript=False)
-    steps = [step.get_attribute("data-step") for step in auditor.locator("[data-step]").all()]
+    steps = re.findall(r'data-step="(\w+)"', visit.home.owner.get(f"/questions/{key}").text)
     assert steps[0] == "asked"
     assert steps[-1] == "settled"
     assert {"delivered_at", "visible_at", "focused_at", "draft_at"} < set(steps)

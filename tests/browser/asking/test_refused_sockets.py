@@ -95,6 +95,7 @@ def test_page_beyond_the_socket_limit_pauses_until_it_is_used_again(visit: Visit
         assert page.evaluate("made.length") == 1
 
 
+@pytest.mark.proof  # tests/security/test_sockets has the server's own bound
 def test_page_state_is_sent_at_most_twice_a_second(visit: Visit):
     page = visit.open("/questions")
     wait_until_connected(page)
@@ -117,6 +118,7 @@ def test_page_state_is_sent_at_most_twice_a_second(visit: Visit):
     assert page.evaluate("sent") >= 1
 
 
+@pytest.mark.proof  # one that asked too often has the same note in make test
 def test_a_page_of_too_many_cards_says_so_below_an_open_menu(visit: Visit):
     visit.pages.forgive("oobErrorNoTarget")  # the server has removed what it does not know
     page = visit.open("/questions")

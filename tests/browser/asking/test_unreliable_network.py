@@ -94,7 +94,7 @@ def answers(visit: Visit, page: Page) -> list[dict[str, object]]:
     ]
 
 
-def test_answer_sent_offline_is_kept_and_can_be_sent_again(visit: Visit, page: Page):
+def test_answer_sent_offline_or_over_a_full_disk_can_be_sent_again(visit: Visit, page: Page):
     page.context.set_offline(True)
     press(page)
     expect(problem(page)).to_contain_text("Not sent: this device is offline.")
@@ -103,6 +103,15 @@ def test_answer_sent_offline_is_kept_and_can_be_sent_again(visit: Visit, page: P
     expect(find_card(page, TEXT).get_by_role("button", name="Answer")).to_be_enabled()
     expect(find_card(page, TEXT).get_by_role("button", name="Answer")).to_be_focused()
     page.context.set_offline(False)
+
+    html = render_to_string("503.html", {"outage": Outage.FULL, "is_submission": True})
+    page.route(SENT, lambda route: route.fulfill(status=503, body=html))
+    press(page)
+    expect(problem(page)).to_contain_text("Database disk full.")
+    expect(problem(page)).to_contain_text("What you just sent was not saved")
+    expect(problem(page)).to_contain_text("Your input is still here.")
+    page.unroute(SENT)
+
     page.reload()
     expect(find_card(page, TEXT).get_by_label("Answer")).to_have_value("typed with care")
     press(page)
@@ -110,15 +119,7 @@ def test_answer_sent_offline_is_kept_and_can_be_sent_again(visit: Visit, page: P
     assert answers(visit, page)[0] == {"outcome": "answered", "answer": "typed with care"}
 
 
-def test_card_says_that_the_disk_is_full(visit: Visit, page: Page):
-    html = render_to_string("503.html", {"outage": Outage.FULL, "is_submission": True})
-    page.route(SENT, lambda route: route.fulfill(status=503, body=html))
-    press(page)
-    expect(problem(page)).to_contain_text("Database disk full.")
-    expect(problem(page)).to_contain_text("What you just sent was not saved")
-    expect(problem(page)).to_contain_text("Your input is still here.")
-
-
+@pytest.mark.proof  # test_socket_answers sends the form where the socket says nothing
 def test_answer_that_the_socket_could_not_save_is_sent_as_a_form(visit: Visit):
     visit.pages.forgive(LOST)
     page = visit.begin("Socket")
@@ -243,24 +244,6 @@ def test_form_that_is_pressed_again_before_its_page_has_come_is_sent_once(visit:
     assert page.evaluate(SUBMIT_TWICE) == [False, True]
 
 
-def test_refused_message_stays_a_draft_on_its_conversations_page(visit: Visit):
-    page = visit.begin()
-    address = page.url
-    page.get_by_text("Interrupt with a reply…").click()
-    field = page.get_by_label("Reply to the model.")
-    field.fill("Too early")
-    visit.pages.forgive("status of 422")
-    page.locator("form[action$='/respond']").evaluate(
-        "form => form.action = form.action.replace(/respond$/, 'turns')"
-    )
-    page.locator("form[action$='/turns']").get_by_role("button", name="Send").click()
-    expect(page.locator("#composer pre")).to_have_text("Too early")
-    assert page.url == f"{address}?at=end#composer"
-    page.reload()
-    expect(page.locator("#composer pre")).to_have_count(0)
-    expect(field).to_have_value("Too early")
-
-
 @pytest.mark.proof  # one that is refused into a field with a draft does too
 def test_message_that_is_refused_into_its_field_outlives_the_reload(visit: Visit):
     page = visit.begin()
@@ -278,13 +261,26 @@ def test_message_that_is_refused_into_its_field_outlives_the_reload(visit: Visit
     expect(field).to_have_value("Too late")
 
 
-def test_message_that_is_refused_into_a_field_leaves_the_draft_there(visit: Visit):
+def test_refused_messages_stay_drafts_beside_what_their_field_has(visit: Visit):
+    visit.pages.forgive("status of 422")
     page = visit.begin()
     address = page.url
+    page.get_by_text("Interrupt with a reply…").click()
+    reply_field = page.get_by_label("Reply to the model.")
+    reply_field.fill("Too early")
+    page.locator("form[action$='/respond']").evaluate(
+        "form => form.action = form.action.replace(/respond$/, 'turns')"
+    )
+    page.locator("form[action$='/turns']").get_by_role("button", name="Send").click()
+    expect(page.locator("#composer pre")).to_have_text("Too early")
+    assert page.url == f"{address}?at=end#composer"
+    page.reload()
+    expect(page.locator("#composer pre")).to_have_count(0)
+    expect(reply_field).to_have_value("Too early")
+
     page.get_by_role("button", name="Stop", exact=True).click()
     field = find_composer(page)
     field.fill("A long message\nof two lines")
-    visit.pages.forgive("status of 422")
     page.evaluate(INTERRUPT_TOO_LATE)
     expect(page.get_by_text("Your text is below")).to_be_visible()
     expect(field).to_have_value("A long message\nof two lines\n\nstop")
