@@ -116,7 +116,7 @@ def test_pages_reconnect_after_a_kill_and_the_question_still_waits(
 @pytest.mark.proof  # missed updates come by the same cable
 def test_lost_connection_is_shown_however_soon_the_page_tries_again(visit: Visit, cable: Cable):
     visit.pages.forgive(DOWN)
-    page = visit.open()
+    page = visit.sign_in()
     page.goto(cable.url)
     wait_until_connected(page)
     page.evaluate(RECONNECT_SOON)
@@ -134,7 +134,7 @@ def test_lost_connection_is_shown_however_soon_the_page_tries_again(visit: Visit
     ],
 )
 def test_page_reconnects_after_a_close_that_is_not_final(visit: Visit, code: int):
-    page = visit.open("/conversations")
+    page = visit.sign_in()
     wire = PageWire(page)
     page.goto(f"{visit.server.url}/questions")
     wait_until(lambda: page.title() and len(wire.page_messages) == 1, "the page is connected")
@@ -180,7 +180,7 @@ def test_reconnected_page_shows_updates_missed_offline(visit: Visit, cable: Cabl
     visit.pages.forgive(DOWN)
     page = visit.begin("Offline")
     find_card(page, BOOLEAN)
-    cable_page = visit.open()
+    cable_page = visit.sign_in()
     cable_page.goto(cable.url + path_of(page))
     wait_until_connected(cable_page)
     find_card(cable_page, BOOLEAN)

@@ -230,7 +230,7 @@ def test_answer_that_loses_and_text_of_who_may_not_answer_are_kept(
     page = visit.begin(f"{ASKS_TEXT}\n{ASKS_TEXT}")
     cards = find_cards(page, TEXT)
     expect(cards).to_have_count(2)
-    ada = visit.open(who=visit.home.invite(name, "responder"))
+    ada = visit.sign_in(who=visit.home.invite(name, "responder"))
     wire = PageWire(ada, "hold" if by == "socket" else "drop")
     routes: list[Route] = []
 

@@ -44,11 +44,14 @@ class WiredConversation:
         """Open the page; ``is_last`` tells whether nothing is asked after the text."""
         visit.pages.forgive("status of 40[49]|^.object Event.|WebSocket")
         self.visit = visit
-        self.page = visit.open("/conversations/new")
+        self.page = visit.sign_in()
         self.wire = PageWire(self.page)
         if script:
             self.page.add_init_script(script)
-        visit.begin_on(self.page, ASKS_TEXT if is_last else "Quickly")
+        text = ASKS_TEXT if is_last else "Quickly"
+        path = visit.home.owner.begin(visit.home.workspaces()["Demo"], text)
+        visit.begun_paths.append(path)
+        self.page.goto(f"{visit.server.url}{path}")
         for kind in () if is_last else (BOOLEAN, SELECT):
             decline_question(self.page, kind)
         self.forms: list[str] = []
