@@ -264,18 +264,17 @@ FILTERS: list[tuple[dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize("sort", [Sort.ACTIVITY, Sort.LENGTH])
-@pytest.mark.parametrize(("filters", "expected"), FILTERS)
-def test_filters_list_only_matching_conversations(
-    workspace: Workspace, reader: Person, filters: dict[str, Any], expected: list[str], sort: Sort
-):
+def test_filters_list_only_matching_conversations(workspace: Workspace, reader: Person, sort: Sort):
     first, second, third, fourth = make_conversations(workspace, 4)
     change_conversation(first, labels={"a.b__c'%": "1"})
     change_conversation(second, origin=Origin.NATIVE, problem="cannot be read")
     change_conversation(third, labels={"area": "x"})
     change_conversation(fourth, labels={"area": ""}, problem="gone")
-    assert list_titles(reader, **filters, sort=sort) == expected
+    for filters, expected in FILTERS:
+        assert list_titles(reader, **filters, sort=sort) == expected, filters
     change_conversation(fourth, pinned_at=START)
-    assert sorted(list_titles(reader, **filters, sort=sort)) == sorted(expected)
+    for filters, expected in FILTERS:
+        assert sorted(list_titles(reader, **filters, sort=sort)) == sorted(expected), filters
 
 
 @pytest.mark.parametrize("filters", [{"origin": Origin.NATIVE}, {"problem": True}, {"words": "a"}])

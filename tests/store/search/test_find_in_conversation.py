@@ -64,26 +64,25 @@ def test_parse_terms_limits_terms_and_characters():
     assert len(parse_terms("x" * 999)[0]) == find_in_conversation.MAX_QUERY_CHARS
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("apple", [0, 3, 6, 9]),
-        ("PPLE-T", [0, 3, 6, 9]),
-        ("apple 9", [9]),
-        ('"tree 6"', [6]),
-        ('"6 tree"', []),
-        ("%", []),
-        ("_", []),
-        ("\\", []),
-        ("title", []),
-        ("elsewhere", []),
-        ("", []),
-    ],
-)
-def test_find_matches_returns_events_with_all_words(
-    conversation: Conversation, words: str, expected: list[int]
-):
-    assert positions(conversation, words) == expected
+#: The positions of the events that have all words of a query.
+POSITIONS_BY_WORDS: dict[str, list[int]] = {
+    "apple": [0, 3, 6, 9],
+    "PPLE-T": [0, 3, 6, 9],
+    "apple 9": [9],
+    '"tree 6"': [6],
+    '"6 tree"': [],
+    "%": [],
+    "_": [],
+    "\\": [],
+    "title": [],
+    "elsewhere": [],
+    "": [],
+}
+
+
+def test_find_matches_returns_events_with_all_words(conversation: Conversation):
+    found_positions = {words: positions(conversation, words) for words in POSITIONS_BY_WORDS}
+    assert found_positions == POSITIONS_BY_WORDS
 
 
 def test_find_matches_counts_hits_and_returns_pages(conversation: Conversation):
