@@ -16,6 +16,7 @@ from jpweb.stream.events import ChatRequest, ChatResponse, ConfigDelta, TurnStar
 from jpweb.stream.inquiry import Answered, InquiryResponse, InquirySource
 from tests.builders import AT, make_call, make_inquiry, make_result, raw, stream
 from tests.machine.serving import Server
+from tests.machine.sizes import choose_size
 from tests.machine.visiting import HttpReply, Visitor
 from tests.security.hostile import FIRST
 from tests.security.rows import find_conversation, query
@@ -23,9 +24,10 @@ from tests.store.making import write_folder
 
 ODD = f"{FIRST + 901}-odd"
 #: A conversation that stores tools by the thousand, and changes by the hundred.
-LAYERED, CHANGE_COUNT = f"{FIRST + 902}-layered", 500
+LAYERED, CHANGE_COUNT = f"{FIRST + 902}-layered", choose_size(100, 500)
+TOOL_COUNT = choose_size(1_000, 5_000)
 #: A conversation of messages with as many keys as are masked in an event.
-LEAKING, LEAK_COUNT, KEYS_PER_LEAK = f"{FIRST + 903}-leaking", 100, 50
+LEAKING, LEAK_COUNT, KEYS_PER_LEAK = f"{FIRST + 903}-leaking", choose_size(20, 100), 50
 #: A cell that a spreadsheet evaluates.
 FORMULA = '=HYPERLINK("http://127.0.0.1/","Open")'
 #: Half of a surrogate pair, which no database takes.
@@ -127,7 +129,7 @@ def _write_layered_conversation(root: Path) -> None:
     """Write the conversation with its base and changes of configuration."""
     change = ConfigDelta({"assistant": {"name": "x"}})
     folder = write_folder(root, LAYERED, stream(TurnStart(), *[change] * CHANGE_COUNT))
-    tools = {f"t{number}": {"source": "builtin", "enable": "off"} for number in range(5_000)}
+    tools = {f"t{number}": {"source": "builtin", "enable": "off"} for number in range(TOOL_COUNT)}
     (folder / "base_config.json").write_text(json.dumps({"conversation": {"tools": tools}}))
 
 

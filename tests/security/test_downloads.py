@@ -20,18 +20,19 @@ from tests.load.databases import use_database
 from tests.load.page import make_cookie
 from tests.machine.ports import LOOPBACK, wait_until
 from tests.machine.serving import Server
+from tests.machine.sizes import choose_size
 from tests.machine.templates import SQLITE_FILE, copy_migrated_sqlite
 from tests.store import making
 
 #: More than the kernel keeps for a reader that takes nothing, on both sides of a connection.
-EVENTS, EVENT_CHARACTERS = 300, 100_000
+EVENTS, EVENT_CHARACTERS = choose_size(150, 300), 100_000
 #: How often the same share of a download is seen before it counts as standing still.
 SAME_SHARES = 20
 _SHARE = re.compile(r'<progress max="100" value="(\d+)"')
 
 
 class Library:
-    """A running server, its auditor's cookie, and a conversation of 30 MB."""
+    """A running server, its auditor's cookie, and a conversation of 15 or 30 MB."""
 
     def __init__(self, data: Path) -> None:
         copy_migrated_sqlite(data)

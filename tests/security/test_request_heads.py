@@ -13,7 +13,7 @@ import pytest
 
 from tests.machine.ports import LOOPBACK
 from tests.machine.serving import Server, run_server
-from tests.machine.sizes import choose_size
+from tests.machine.sizes import IS_PROOF, choose_size
 from tests.machine.visiting import Visitor
 from tests.security.neighbor import Neighbor
 
@@ -97,13 +97,13 @@ _REFUSED_HEADS = {
     "root path": "GET / HTTP/1.1\r\nHost: localhost\r\nDaphne-Root-Path: \xe9\r\n",
     **{
         f"current URL {url}": f"{_HTMX_HEAD}HX-Current-URL: {url}\r\n"
-        for url in ("http://[::1", "http://[x]/", "//[")
+        for url in ("http://[::1", *(("http://[x]/", "//[") if IS_PROOF else ()))
     },
     "encoded current URL": f"{_HTMX_HEAD}HX-Current-URL: http://a%E2%84%80b/\r\n"
     "HX-Current-URL-URI-AutoEncoded: true\r\n",
     **{
         f"form in {charset}": f"{_FORM_HEAD}; charset={charset}\r\n"
-        for charset in ("utf-16", "hex", "undefined")
+        for charset in ("utf-16", *(("hex", "undefined") if IS_PROOF else ()))
     },
 }
 #: Requests of each kind, and bytes of the log for all.
@@ -149,7 +149,7 @@ _FUZZED_TARGETS = (
     "GET /", "HEAD /", "OPTIONS /", "GET /conversations", "GET /sign-in", "GET /nowhere",
     "GET /audit.jsonl", "GET /ws", "POST /sign-in", "POST /conversations/new", "POST /join",
 )  # fmt: skip
-_FUZZED_REQUESTS = choose_size(200, 10_000)
+_FUZZED_REQUESTS = choose_size(120, 10_000)
 
 
 def test_no_odd_header_of_a_client_makes_an_error(server: Server, owner: Visitor):
