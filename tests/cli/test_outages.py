@@ -143,6 +143,7 @@ def test_start_on_a_disk_that_cannot_be_written_is_one_line(
     assert re.search(words, refusal(server))
 
 
+@pytest.mark.proof  # test_bootstrap.py refuses it; test_a_taken_port_is_one_line prints a refusal
 def test_start_on_data_of_a_newer_version_is_one_line(live: Live):
     server = live(start=False)
     copy_migrated_sqlite(server.data)

@@ -81,19 +81,6 @@ def test_server_that_ends_keeps_everything_for_the_next_start(live: Live):
     assert "Traceback" not in server.log_text()
 
 
-def test_server_that_stops_accepts_no_more_connections(live: Live):
-    server = live()
-    owner = Visitor(server.url)
-    owner.sign_in(server.link)
-    with owner.socket() as connection:
-        os.kill(server.pid, signal.SIGTERM)
-        with pytest.raises(ConnectionClosed):
-            drain(connection)
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((LOOPBACK, server.port)).close()
-    assert server.stop() == 0
-
-
 def drain(connection: ClientConnection) -> None:
     """Read until the socket closes."""
     while True:
@@ -145,6 +132,7 @@ def test_a_second_server_on_the_same_data_is_refused(server: Server):
     assert Visitor(server.url).get(SIGN_IN).status == 200
 
 
+@pytest.mark.proof  # test_commands.py mirrors one; test_a_taken_port_is_one_line prints a refusal
 def test_a_folder_without_jp_is_one_line_and_leaves_nothing(live: Live, tmp_path: Path):
     bare = tmp_path / "bare"
     bare.mkdir()
@@ -155,13 +143,21 @@ def test_a_folder_without_jp_is_one_line_and_leaves_nothing(live: Live, tmp_path
     assert not list(server.data.glob("*.sqlite3"))
 
 
-def test_server_runs_on_postgresql_and_redis(live: Live, postgres: Cluster, redis_url: str):
+def test_server_runs_on_postgresql_and_redis_and_stops(
+    live: Live, postgres: Cluster, redis_url: str
+):
+    """It accepts no more connections once the open ones are closed."""
     server = live(DATABASE_URL=postgres.make_migrated(), REDIS_URL=redis_url)
     owner = Visitor(server.url)
     assert "Demo" in owner.sign_in(server.link).text
     with owner.socket() as connection:
         connection.send('{"inbox": true, "questions": []}')
         assert connection.recv(timeout=10)
-        assert server.stop() == 0
+        os.kill(server.pid, signal.SIGTERM)
+        with pytest.raises(ConnectionClosed):
+            drain(connection)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((LOOPBACK, server.port)).close()
+    assert server.stop() == 0
     assert not list(server.data.glob("*.sqlite3"))
     assert "Traceback" not in server.log_text()

@@ -121,6 +121,7 @@ def test_team_can_be_stopped_while_it_starts(tmp_path: Path):
         starting.forget()
 
 
+@pytest.mark.proof  # the check is that of `serve`, in test_serve.py
 def test_a_taken_port_is_one_line(tmp_path: Path):
     with socket.create_server((LOOPBACK, 0)) as listener:
         port = listener.getsockname()[1]

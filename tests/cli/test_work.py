@@ -127,13 +127,13 @@ def make_workers(
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
-        ({"JPWEB_RUNS": "many"}, "JPWEB_RUNS must be embedded or workers, not “many”."),
         ({"DATABASE_URL": ""}, "JPWEB_RUNS=workers needs PostgreSQL (DATABASE_URL=postgres:"),
-        ({"REDIS_URL": ""}, "JPWEB_RUNS=workers needs Redis (REDIS_URL=redis:"),
-        ({"DATABASE_URL": "postgres://x@127.0.0.1:1/x"}, "The database x cannot be used:"),
-        # ``tests/test_text_settings.py`` reads the settings alone.
+        # tests/test_text_settings.py reads settings alone, test_entrypoint.py cannot connect.
         *mark_proof(
-            ({"REDIS_URL": "localhost:6379"}, "REDIS_URL is not an address such as redis://HOST.")
+            ({"JPWEB_RUNS": "many"}, "JPWEB_RUNS must be embedded or workers, not “many”."),
+            ({"REDIS_URL": ""}, "JPWEB_RUNS=workers needs Redis (REDIS_URL=redis:"),
+            ({"DATABASE_URL": "postgres://x@127.0.0.1:1/x"}, "The database x cannot be used:"),
+            ({"REDIS_URL": "localhost:6379"}, "REDIS_URL is not an address such as redis://HOST."),
         ),
     ],
 )
