@@ -21,7 +21,7 @@ from jpweb.stream import timestamps, wire
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, TurnStart
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 from tests.builders import make_result
-from tests.machine.sizes import choose_size, mark_proof
+from tests.machine.sizes import IS_PROOF, choose_size, mark_proof
 from tests.store import making
 from tests.web.sockets import connect_page
 from tests.web.websocket.live_page import LivePage
@@ -229,13 +229,15 @@ async def test_open_page_shows_what_a_reload_shows(saved_world: World, name: str
     page = await run_in_db_thread(load_page, *view)
     async with connect_page(saved_world.people[name], **page.read_state()) as socket:
         page.apply_update(await socket.receive_all())
-        for change in CHANGES:
+        for number, change in enumerate(CHANGES):
             await change(story)
             page.apply_update(await socket.receive_all())
-            assert await find_differences(page, *view) == [], change.__name__
+            # In make test a reader, whose parts are some of the owner's, reloads at every fourth.
+            if IS_PROOF or name == "owner" or number % 4 == 0:
+                assert await find_differences(page, *view) == [], change.__name__
 
 
-@pytest.mark.parametrize("show", ["", "tools"])
+@pytest.mark.parametrize("show", ["", *mark_proof("tools")])
 async def test_open_page_of_an_empty_conversation_shows_what_a_reload_shows(
     saved_world: World, show: str
 ):
@@ -256,7 +258,7 @@ async def test_open_page_of_an_empty_conversation_shows_what_a_reload_shows(
             assert await find_differences(page, *view) == [], change.__name__
 
 
-@pytest.mark.parametrize("missed_count", range(1, len(CHANGES) + 1, choose_size(8, 4)))
+@pytest.mark.parametrize("missed_count", range(1, len(CHANGES) + 1, choose_size(12, 4)))
 @pytest.mark.parametrize("name", ["owner", "reader"])
 async def test_page_that_comes_back_shows_what_a_reload_shows(
     saved_world: World, name: str, missed_count: int

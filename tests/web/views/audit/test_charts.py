@@ -59,10 +59,14 @@ def count_behind(world: World, address: str | None) -> int | None:
 FILTERS = [{}, {"since": "2026-03-05", "until": "2026-05-09"}, {"outcome": "cancelled"}]
 
 
-@pytest.mark.parametrize("filters", FILTERS, ids=str)
-def test_chart_links_lead_to_the_counted_questions(world: World, filters: dict[str, str]):
+def test_chart_links_lead_to_the_counted_questions(world: World):
     save_many([world.conversation], 80, 70)
-    page = parse_page(get(world, **filters))
+    for filters in FILTERS:
+        check_links(world, parse_page(get(world, **filters)))
+
+
+def check_links(world: World, page: ParsedPage) -> None:
+    """Check that each link of a chart leads to as many questions as it says."""
     links = list_links(page)
     heading_count = cell_count = 0
     for heading, *cells in list_rows(page):

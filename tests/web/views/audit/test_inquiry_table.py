@@ -20,9 +20,10 @@ from jpweb.store.reviews import inquiry_pages
 from jpweb.stream.answer_type import Text
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, Redacted
 from tests.builders import make_inquiry
+from tests.machine.sizes import choose_size
 from tests.store import making
 from tests.web.reading import parse_page
-from tests.web.world import World
+from tests.web.world import World, clear_limits
 
 
 @pytest.fixture
@@ -65,13 +66,21 @@ FILTERS: list[dict[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("filters", FILTERS, ids=str)
-def test_page_and_file_show_the_same_rows(reviewed_world: World, filters: dict[str, str]):
-    table_links = table(get(reviewed_world, **filters))
-    file_links = [
-        urlsplit(line["link"]) for line in lines(get(reviewed_world, "/audit.csv", **filters))
-    ]
-    assert [f"{link.path}?{link.query}#{link.fragment}" for link in file_links] == table_links
+def test_page_and_file_show_the_same_rows(reviewed_world: World):
+    for filters in FILTERS:
+        clear_limits()
+        table_links = table(get(reviewed_world, **filters))
+        file_links = [
+            urlsplit(line["link"]) for line in lines(get(reviewed_world, "/audit.csv", **filters))
+        ]
+        paths = [f"{link.path}?{link.query}#{link.fragment}" for link in file_links]
+        assert paths == table_links, filters
+        assert len(table_links) == count_matches(filters), filters
+        assert len(table_links) > 0, "a filter that matches nothing proves nothing"
+
+
+def count_matches(filters: dict[str, str]) -> int:
+    """Return how many questions have the values of filters."""
     queryset = Inquiry.objects.all()
     plain = {"outcome": "state", "reason": "reason", "source": "source", "person": "decider_name"}
     plain |= {"tool": "asker", "words": "question__text__icontains"}
@@ -80,8 +89,7 @@ def test_page_and_file_show_the_same_rows(reviewed_world: World, filters: dict[s
         queryset = queryset.filter(asked_at__date__gte=filters["since"])
     if "until" in filters:
         queryset = queryset.filter(asked_at__date__lte=filters["until"])
-    assert len(table_links) == queryset.count()
-    assert len(table_links) > 0, "a filter that matches nothing proves nothing"
+    return queryset.count()
 
 
 def test_audit_row_and_csv_have_question_answer_decider_and_wait(reviewed_world: World):
@@ -125,96 +133,71 @@ def test_quick_range_keeps_the_other_filters(reviewed_world: World):
 
 def test_audit_table_links_lead_to_the_event(reviewed_world: World):
     client = reviewed_world.client("auditor")
-    for link in table(get(reviewed_world)):
+    for link in table(get(reviewed_world))[:: choose_size(4, 1)]:
         path, _, anchor = link.partition("#")
         assert parse_page(client.get(path)).find_one(id=anchor)["data-kind"] == "inquiry_request"
 
 
-@pytest.mark.parametrize(
-    ("filters", "message"),
-    [
-        ({"outcome": "lost"}, "Unknown outcome “lost”"),
-        ({"since": "yesterday"}, "“since” must be a date"),
-        ({"until": "2026-02-30"}, "“until” must be a date"),
-    ],
+def test_invalid_audit_filter_is_refused_in_one_line(world: World):
+    for name, value, message in (
+        ("outcome", "lost", "Unknown outcome “lost”"),
+        ("since", "yesterday", "“since” must be a date"),
+        ("until", "2026-02-30", "“until” must be a date"),
+    ):
+        response = get(world, **{name: value})
+        assert response.status_code == 422, value
+        assert message in parse_page(response).find_one(role="alert").text
+        file = get(world, "/audit.csv", **{name: value})
+        assert (file.status_code, file["Content-Type"]) == (422, "text/plain; charset=utf-8")
+        assert message in file.content.decode()
+        assert len(file.content.decode().splitlines()) == 1, value
+
+
+def test_odd_page_key_or_date_hides_no_question(world: World):
+    keys = ("9" * 5000, "x", str(2**70), "0", "٣")
+    dates = ({"until": "9999-12-31"}, {"since": "0001-01-01"})
+    for filters in (*dates, *({"before": key} for key in keys)):
+        assert len(table(get(world, **filters))) == 1, filters
+
+
+def test_audit_filter_by_an_unused_value_is_empty(world: World):
+    for filters in ({"reason": "\0"}, {"person": "'--"}, {"source": "%"}):
+        assert table(get(world, **filters)) == [], filters
+        assert lines(get(world, "/audit.csv", **filters)) == [], filters
+
+
+FORMULA_STARTS = (
+    *"=+-@\t\r\n",
+    *"\uff1d\uff0b\uff0d\uff20\ufe62\ufe63\ufe66\ufe6b",
+    *(" =", "\n=", "\u00a0=", "\ufeff=", "\u200b=", "\u2060\u3000\uff20"),
 )
-def test_invalid_audit_filter_is_refused_in_one_line(
-    world: World, filters: dict[str, str], message: str
-):
-    response = get(world, **filters)
-    assert response.status_code == 422
-    assert message in parse_page(response).find_one(role="alert").text
-    file = get(world, "/audit.csv", **filters)
-    assert (file.status_code, file["Content-Type"]) == (422, "text/plain; charset=utf-8")
-    assert message in file.content.decode()
-    assert len(file.content.decode().splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    "filters",
-    [
-        {"until": "9999-12-31"},
-        {"since": "0001-01-01"},
-        {"before": "9" * 5000},
-        {"before": "x"},
-        {"before": str(2**70)},
-        {"before": "0"},
-        {"before": "٣"},
-    ],
-    ids=lambda given: str(given)[:30],
-)
-def test_odd_page_key_or_date_hides_no_question(world: World, filters: dict[str, str]):
-    assert len(table(get(world, **filters))) == 1
-
-
-@pytest.mark.parametrize("filters", [{"reason": "\0"}, {"person": "'--"}, {"source": "%"}], ids=str)
-def test_audit_filter_by_an_unused_value_is_empty(world: World, filters: dict[str, str]):
-    assert table(get(world, **filters)) == []
-    assert lines(get(world, "/audit.csv", **filters)) == []
-
-
-@pytest.mark.parametrize(
-    "start",
-    [
-        *"=+-@\t\r\n",
-        *"\uff1d\uff0b\uff0d\uff20\ufe62\ufe63\ufe66\ufe6b",
-        " =",
-        "\n=",
-        "\u00a0=",
-        "\ufeff=",
-        "\u200b=",
-        "\u2060\u3000\uff20",
-    ],
-    ids=ascii,
-)
-def test_audit_csv_escapes_formulas(world: World, start: str):
-    hostile = f"{start}HYPERLINK(1)"
-    world.conversation.title = hostile
-    world.conversation.save(update_fields=["title"])
-    row = making.question(world.run, Text(), hostile)
-    making.settle(row, Answered(hostile))
+def test_audit_csv_escapes_formulas(world: World):
+    hostile_texts = [f"{start}HYPERLINK(1)" for start in FORMULA_STARTS]
+    for text in hostile_texts:
+        run = making.start_run(making.conversation(world.workspace, text, world.people["owner"]))
+        making.settle(making.question(run, Text(), text), Answered(text))
     rows = [line for line in lines(get(world, "/audit.csv")) if line["outcome"] == "answered"]
-    assert len(rows) == 1
+    escaped_texts = sorted(f"'{text}".replace("\n=", "\n'=") for text in hostile_texts)
     for column in ("question", "answer", "conversation_title"):
-        assert rows[0][column] == f"'{hostile}".replace("\n=", "\n'=")
+        assert sorted(row[column] for row in rows) == escaped_texts, column
     assert not [v for line in rows for v in line.values() if csv_rows._is_formula(v)]
 
 
-@pytest.mark.parametrize(
-    ("answer", "cell"),
-    [
+def test_audit_csv_has_answers_as_pages_show_them(world: World):
+    cells = [
         (True, "Yes"),
         (-5, "'-5"),
         ({"a": [None, True]}, '{"a": [null, true]}'),
         ("a\nb", "a\nb"),
         ("  ", "  "),
         (" a=b", " a=b"),
-    ],
-)
-def test_audit_csv_has_answers_as_pages_show_them(world: World, answer: Any, cell: str):
-    making.settle(world.question, Answered(answer))
-    (line,) = lines(get(world, "/audit.csv"))
-    assert line["answer"] == cell
+    ]
+    for number, (answer, _) in enumerate(cells):
+        making.settle(making.question(world.run, text=f"No. {number}"), Answered(answer))
+    answers = {line["question"]: line["answer"] for line in lines(get(world, "/audit.csv"))}
+    assert [answers[f"No. {number}"] for number in range(len(cells))] == [cell for _, cell in cells]
 
 
 def test_audit_csv_of_a_redacted_question_has_an_empty_answer(world: World):

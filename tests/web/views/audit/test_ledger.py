@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ from jpweb.web.security.read_recording import EXPORT_ROUTES, LISTING_ROUTES, MET
 from tests.store import making
 from tests.web.security.route_rules import CONTENT_ROUTES, DOWNLOAD_ROUTES, ROUTES
 from tests.web.test_access import make_address, no_real_runs
-from tests.web.world import World
+from tests.web.world import SignIns, World, undone
 
 __all__ = ["no_real_runs"]
 
@@ -65,28 +67,37 @@ ACTS_BY_ROUTE = {
 }
 
 
+def make_addresses(world: World, names: Iterable[str]) -> dict[str, str]:
+    return {name: make_address(name, world) for name in names}
+
+
 def list_acts(person_id: int) -> set[str]:
     return set(LedgerEntry.objects.filter(person_id=person_id).values_list("act", flat=True))
 
 
-@pytest.mark.parametrize("name", CONTENT_ROUTES)
 def test_content_routes_leave_one_read_entry(
-    world: World, name: str, gathered_reads: Counter[read_log.ReadRecord]
+    world: World, gathered_reads: Counter[read_log.ReadRecord]
 ):
-    owner = world.people["owner"]
-    response = world.client("owner").get(make_address(name, world))
-    assert response.status_code == 200
-    b"".join(response) if response.streaming else response.content
-    read_log.write_reads(gathered_reads)
-    entries = LedgerEntry.objects.filter(person_id=owner.pk, act__in=(Act.READ, Act.EXPORTED))
-    if name in METADATA_ROUTES:
-        assert not entries.exists()
-        return
-    entry = entries.get()
-    assert entry.act == (Act.EXPORTED if name in EXPORT_ROUTES else Act.READ)
-    is_of_secret = ROUTES[name].key == "suspected_secret_id"
-    conversation_id = world.suggestion.conversation_id if is_of_secret else world.conversation.pk
-    assert (entry.workspace_id, entry.conversation_id) == (world.workspace.pk, conversation_id)
+    sign_ins, addresses = SignIns(world, "owner"), make_addresses(world, CONTENT_ROUTES)
+    fields = ("person_id", "act", "workspace_id", "conversation_id")
+    entries = LedgerEntry.objects.filter(act__in=(Act.READ, Act.EXPORTED))
+    reads: dict[str, list[tuple[Any, ...]]] = {}
+    for name, url in addresses.items():
+        gathered_reads.clear()
+        with undone():
+            response = sign_ins.client("owner").get(url)
+            assert (name, response.status_code) == (name, 200)
+            b"".join(response) if response.streaming else response.content
+            read_log.write_reads(gathered_reads)
+            reads[name] = list(entries.values_list(*fields))
+    secret_key = world.suggestion.conversation_id
+    expected_reads: dict[str, list[tuple[Any, ...]]] = {name: [] for name in addresses}
+    for name in expected_reads.keys() - METADATA_ROUTES:
+        is_of_secret = ROUTES[name].key == "suspected_secret_id"
+        place = (world.workspace.pk, secret_key if is_of_secret else world.conversation.pk)
+        act = Act.EXPORTED if name in EXPORT_ROUTES else Act.READ
+        expected_reads[name] = [(world.people["owner"].pk, act, *place)]
+    assert reads == expected_reads
 
 
 def test_get_routes_are_listed_as_with_or_without_content():
@@ -131,13 +142,16 @@ def test_equal_reads_are_one_entry_with_their_number(
     assert json.loads(entry.text)["details"] == {"count": 3, "view": "conversation"}
 
 
-@pytest.mark.parametrize("name", ACTS_BY_ROUTE)
-def test_owner_submissions_are_ledger_entries_of_the_owner(world: World, name: str):
-    route, url = ROUTES[name], make_address(name, world)
-    client = world.client("owner")
+def test_owner_submissions_are_ledger_entries_of_the_owner(world: World):
+    sign_ins, addresses = SignIns(world, "owner"), make_addresses(world, ACTS_BY_ROUTE)
     LedgerEntry.objects.all().delete()
-    getattr(client, route.method)(url, dict(route.data))
-    assert ACTS_BY_ROUTE[name] <= list_acts(world.people["owner"].pk)
+    missing_acts = {}
+    for name, url in addresses.items():
+        route = ROUTES[name]
+        with undone():
+            getattr(sign_ins.client("owner"), route.method)(url, dict(route.data))
+            missing_acts[name] = ACTS_BY_ROUTE[name] - list_acts(world.people["owner"].pk)
+    assert {name: acts for name, acts in missing_acts.items() if acts} == {}
 
 
 def test_search_is_an_entry_of_the_person_alone(

@@ -18,6 +18,7 @@ from jpweb.store.models import Identity, Invitation, LedgerEntry, Membership, Pe
 from jpweb.store.people import invitations
 from jpweb.store.people.sessions import hash_key
 from tests.machine.ports import free_port
+from tests.machine.sizes import mark_proof
 from tests.web.reading import parse_page
 from tests.web.views.identity.provider import Provider, run_provider
 from tests.web.world import World, signed_in
@@ -92,7 +93,7 @@ def test_unknown_person_gets_a_page_and_no_account(world: World, provider: Provi
     assert client.get("/").status_code == 302
 
 
-@pytest.mark.parametrize("is_verified", [True, "true"])
+@pytest.mark.parametrize("is_verified", [True, *mark_proof("true")])
 def test_invitation_by_verified_address_makes_an_account_once(
     world: World, provider: Provider, is_verified: Any
 ):

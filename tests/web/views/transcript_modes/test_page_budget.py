@@ -47,16 +47,20 @@ HEAVY: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
-#: The raw view and the compacted one show what is heavy to them; under proof each shows all.
-OWN = [("results", "raw"), ("questions", "compacted"), ("summaries", "compacted")]
+#: Each view shows what is heavy to it; under proof all show all.
+OWN = [
+    *(("wide", "thread"), ("questions", "thread"), ("summaries", "thread")),
+    *(("results", "raw"), ("questions", "compacted"), ("summaries", "compacted")),
+]
 OTHERS = [
-    (name, view) for name in HEAVY for view in ("raw", "compacted") if (name, view) not in OWN
+    (name, view)
+    for name in HEAVY
+    for view in ("thread", "raw", "compacted")
+    if (name, view) not in OWN
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "view"), [*((name, "thread") for name in HEAVY), *OWN, *mark_proof(*OTHERS)]
-)
+@pytest.mark.parametrize(("name", "view"), [*OWN, *mark_proof(*OTHERS)])
 def test_view_pages_stay_below_the_size_limit_and_link_to_the_next(
     world: World, name: str, view: str
 ):
@@ -69,7 +73,7 @@ def test_view_pages_stay_below_the_size_limit_and_link_to_the_next(
         pages += 1
 
 
-@pytest.mark.parametrize("view", ["compacted", "thread"])
+@pytest.mark.parametrize("view", ["thread", *mark_proof("compacted")])
 def test_view_pages_link_to_content_too_large_for_a_page(world: World, view: str):
     conversation = mirror_conversation(
         world, *questions(50, WIDE * 9_000), ChatResponse("message", "After it."), COMPACTION
@@ -87,7 +91,7 @@ def test_view_pages_link_to_content_too_large_for_a_page(world: World, view: str
     assert "After it." in text
 
 
-FAR_IN = [("raw", "?from=1500"), ("compacted", "?from=1500"), ("thread", "?turn=100")]
+FAR_IN = [("raw", "?from=1500"), ("thread", "?turn=100"), *mark_proof(("compacted", "?from=1500"))]
 
 
 @pytest.mark.parametrize(("view", "far_query"), FAR_IN)
