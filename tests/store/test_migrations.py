@@ -211,6 +211,7 @@ class DeliveredQuestion:
         add("PushDelivery", subscription=self.browser, inquiry=inquiry, sent_at=AT, problem="gone")
 
 
+@pytest.mark.proof  # three migrations that nobody edits; test_upgrade.py has all migrations run
 def test_deliveries_are_kept_with_their_person_and_snoozes_get_a_number(transactional_db: None):
     """Migrating back and forth takes 2 s of processor time: one scene for three migrations."""
     try:

@@ -20,6 +20,7 @@ from jpweb.store.redaction import application
 from jpweb.store.redaction.plans import RedactionRequest
 from jpweb.store.reviews import reviews, subjects
 from tests import bundles
+from tests.machine.sizes import mark_proof
 from tests.machine.suite.row_copies import RowCopies
 from tests.store import making
 from tests.store.reviews import desk
@@ -153,11 +154,13 @@ def repeat_review(lines: list[dict[str, Any]]) -> None:
     ("edit", "problem"),
     [
         (change_verdict, "review 1 is not the one of any ledger entry"),
-        (change_note, "review 1 is not the one of any ledger entry"),
-        (move_review, "review 1 is not the one of any ledger entry"),
         (withhold_review, "review 3 is not the one of any ledger entry"),
-        (repeat_review, "review 4 is not the one of any ledger entry"),
         (cut_review, "it has 2 reviews, not 3"),
+        *mark_proof(
+            (change_note, "review 1 is not the one of any ledger entry"),
+            (move_review, "review 1 is not the one of any ledger entry"),
+            (repeat_review, "review 4 is not the one of any ledger entry"),
+        ),
     ],
 )
 def test_change_of_a_review_that_was_signed_again_is_found(
@@ -265,7 +268,7 @@ def set_local_time(line: dict[str, Any]) -> None:
     line["reviewed_at"] = "2026-11-01T12:00:00"
 
 
-@pytest.mark.parametrize("edit", [set_verdict, set_nul, set_local_time])
+@pytest.mark.parametrize("edit", [set_nul, *mark_proof(set_verdict, set_local_time)])
 def test_hostile_review_is_refused(bundle: Path, monkeypatch: pytest.MonkeyPatch, edit: Any):
     files = bundles.read_files(bundle)
     name = bundles.find_name(files, REVIEWS)

@@ -124,6 +124,7 @@ def test_reader_processes_read_the_same_rows_as_the_main_process(
     )
 
 
+@pytest.mark.proof  # test_reader_processes_read_... reads the same; the server's mirror is a thread
 def test_workers_serve_a_thread(root: Path, worker_processes: list[Any]):
     """As under the server, where no other thread may be disturbed."""
     with ThreadPoolExecutor(1) as pool:
@@ -153,9 +154,9 @@ def kill_all(workers: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("kill", "after"),
     [
-        (kill_one, 1),
         (kill_all, 5),
-        *mark_proof((kill_one, 5), (kill_all, 1)),  # none runs before the first is read
+        # None runs before the first is read.
+        *mark_proof((kill_one, 1), (kill_one, 5), (kill_all, 1)),
     ],
 )
 def test_read_ahead_reads_the_rest_itself_when_readers_are_killed(
@@ -215,10 +216,9 @@ def test_a_worker_that_does_not_end_is_killed(
     ("processors", "limits", "count"),
     [
         ({0}, (1, MUCH), 1),
-        ({0, 1}, (1, MUCH), 1),
         (set(range(64)), (1, MUCH), 2),
-        (set(range(64)), (MUCH, 1), 1),
         (set(range(64)), (MUCH, MUCH), 0),
+        *mark_proof(({0, 1}, (1, MUCH), 1), (set(range(64)), (MUCH, 1), 1)),
     ],
 )
 def test_read_ahead_starts_few_processes_and_only_for_many_bytes(
@@ -236,7 +236,7 @@ def test_read_ahead_starts_few_processes_and_only_for_many_bytes(
     assert len(worker_processes) == count
 
 
-@pytest.mark.parametrize(("limit", "count"), [(1, 1), (MUCH, 0)])
+@pytest.mark.parametrize(("limit", "count"), [(1, 1), *mark_proof((MUCH, 0))])
 def test_read_ahead_starts_a_process_for_one_long_conversation(
     root: Path,
     worker_processes: list[Any],
@@ -255,7 +255,7 @@ def test_read_ahead_starts_a_process_for_one_long_conversation(
 @pytest.mark.parametrize(
     ("length", "text", "count"),
     [
-        pytest.param(150, b"0", 1, id="small"),
+        pytest.param(150, b"0", 1, id="small", marks=pytest.mark.proof),
         pytest.param(150, b'"a longer text"', 1, id="longer"),
         pytest.param(50, b"[0,0,0,0]", 0, id="few with commas"),
     ],
@@ -297,6 +297,7 @@ def test_reader_process_has_low_priority(root: Path, worker_processes: list[Any]
         assert niceness == os.getpriority(os.PRIO_PROCESS, 0) + reader_pool.NICENESS
 
 
+@pytest.mark.proof  # no Linux lacks it
 def test_read_ahead_without_cpu_affinity_counts_the_processors(
     root: Path, worker_processes: list[Any], monkeypatch: pytest.MonkeyPatch
 ):
@@ -368,7 +369,7 @@ def parent(root: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL, *mark_proof(signal.SIGTERM)])
+@pytest.mark.parametrize("ending", [signal.SIGKILL, *mark_proof(signal.SIGINT, signal.SIGTERM)])
 def test_reader_process_ends_with_its_parent(parent: subprocess.Popen[str], ending: signal.Signals):
     crew = children(parent.pid)
     assert len(crew) == 2

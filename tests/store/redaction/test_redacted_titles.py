@@ -23,8 +23,15 @@ MASK, CUT_MASK = "[masked Slack Token, 3fa2c1ab]", "[masked Slack Token, 3fa2c1a
 TITLE, MARKER = f"Log in with {CANARY}", "[redacted by Ada: a leaked key]"
 
 
-@pytest.mark.parametrize("strings", [(CANARY,), ()], ids=["strings", "whole"])
-@pytest.mark.parametrize("length", [0, 6_000])
+@pytest.mark.parametrize(
+    ("strings", "length"),
+    [
+        pytest.param((CANARY,), 0, id="strings"),
+        pytest.param((), 0, id="whole"),
+        pytest.param((CANARY,), 6_000, id="strings-long"),
+        pytest.param((), 6_000, id="whole-long", marks=pytest.mark.proof),
+    ],
+)
 def test_title_stays_redacted_when_jp_adds_an_event(
     tmp_path: Path, ada: Person, strings: tuple[str, ...], length: int
 ):

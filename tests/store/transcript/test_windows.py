@@ -22,6 +22,7 @@ from jpweb.stream.outline import build_outline
 from jpweb.stream.transcript.builder import TurnItem
 from jpweb.stream.transcript.items import ToolCall
 from tests.builders import make_call, make_inquiry, make_result
+from tests.machine.sizes import choose_size
 from tests.store import making
 from tests.store.test_run_events import plan
 
@@ -310,8 +311,9 @@ def test_changed_item_positions_beyond_a_window_are_none():
     )
 
 
-def test_changed_item_positions_beyond_the_scan_limit_are_none():
+def test_changed_item_positions_beyond_the_scan_limit_are_none(monkeypatch: pytest.MonkeyPatch):
     """However few items it is part of: there may be others beyond."""
+    monkeypatch.setattr(windows, "_MAX_CHANGED_ENTRIES", choose_size(50, 5_000))
     requests = [make_inquiry(f"c.{n}") for n in range(windows._MAX_CHANGED_ENTRIES)]
     conversation = mirror_conversation(TurnStart(), make_call("c"), *requests, ChatRequest("Hi"))
     beyond = conversation.entry_count - 1

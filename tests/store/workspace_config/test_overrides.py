@@ -4,12 +4,13 @@ import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jpweb.store.errors import InvalidConfigFile, StaleVersion
 from jpweb.store.models import Workspace
 from jpweb.store.workspace_config import overrides
+from tests.machine.sizes import choose_size
 from tests.store import making
 
 
@@ -89,6 +90,7 @@ def test_toggle_tools_on_and_off_restores_the_text():
     assert overrides.toggle_tools(overrides.toggle_tools(toml, {"t": True}), {"t": False}) == toml
 
 
+@settings(max_examples=choose_size(10, 100))
 @given(st.sampled_from(sorted(SHAPES)), st.text("abz_-09", min_size=1, max_size=5), st.booleans())
 def test_toggle_tools_switches_a_tool_of_any_name(text: str, tool: str, is_on: bool):
     assert enable(overrides.toggle_tools(text, {tool: is_on}), tool)["state"] is is_on

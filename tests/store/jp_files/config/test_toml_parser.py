@@ -18,6 +18,7 @@ from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files.config import size_limits, toml_parser, toml_process
 from jpweb.store.jp_files.config.toml_parser import ConfigText, parse_texts, parse_toml
 from tests.machine.ports import wait_until
+from tests.machine.sizes import mark_proof
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +63,7 @@ def test_parse_a_problem_is_remembered_and_names_each_file(parser_inputs: list[A
 
 
 @pytest.mark.parametrize(
-    ("limit", "value"), [("MAX_MEMORY_BYTES", 48 << 20), ("MAX_CPU_SECONDS", 1)]
+    ("limit", "value"), [("MAX_MEMORY_BYTES", 48 << 20), *mark_proof(("MAX_CPU_SECONDS", 1))]
 )
 def test_parse_texts_refuses_a_costly_text_once(
     parser_inputs: list[Any], monkeypatch: pytest.MonkeyPatch, limit: str, value: int
