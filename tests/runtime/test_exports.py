@@ -222,7 +222,7 @@ def _layouts(root: Path) -> list[Conversation]:
 
 @pytest.mark.parametrize(
     "entries",
-    [*mark_proof(1, 2), 7, 300],
+    [*mark_proof(1, 2, 300), 7],
 )
 def test_pieces_of_any_size_make_the_file_of_the_whole_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entries: int

@@ -12,6 +12,7 @@ from jpweb.agent.config.trust import (
     make_definition,
 )
 from tests.agent.config.making import LOCAL, read_configuration, read_tool_config
+from tests.machine.sizes import choose_size
 from tests.machine.suite.growth import MAX_LINEAR_GROWTH, measure_growth
 
 
@@ -292,7 +293,9 @@ def make_parameters(count: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("make_text", "size"), [(make_servers, 500), (make_parameters, 1_500)], ids=["servers", "names"]
+    ("make_text", "size"),
+    [(make_servers, choose_size(200, 500)), (make_parameters, choose_size(600, 1_500))],
+    ids=["servers", "names"],
 )
 def test_trust_items_take_linear_time(make_text, size: int):
     growth = measure_growth(

@@ -29,6 +29,7 @@ from jpweb.stream.events import (
     ToolCallRequest,
 )
 from jpweb.stream.thread import ThreadParts
+from tests.machine.sizes import mark_proof
 from tests.machine.vendors import Standin
 
 MODELS = {
@@ -39,6 +40,9 @@ MODELS = {
     "openai": "gpt-5.4",
     "openrouter": "anthropic/claude-sonnet-4.6",
 }
+#: A vendor of each protocol for make test: llama.cpp and OpenRouter speak that of Ollama, by the
+#: same library.
+VENDORS = ["anthropic", "google", "ollama", "openai", *mark_proof("llamacpp", "openrouter")]
 KEY = "sk-canary-7f3a"
 TOOL = ToolConfig(
     "fs_read",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jpweb.agent.ports import CompleteToolCall
-from tests.agent.providers.conversing import MODELS, make_provider, receive_events
+from tests.agent.providers.conversing import VENDORS, make_provider, receive_events
 from tests.machine.vendors import Call, Reply, run_vendor
 
 PATHS = ["a.rs", "b.rs"]
@@ -18,7 +18,7 @@ async def receive_calls(name: str) -> list[CompleteToolCall]:
     return [event for event in events if isinstance(event, CompleteToolCall)]
 
 
-@pytest.mark.parametrize("name", sorted(MODELS))
+@pytest.mark.parametrize("name", VENDORS)
 async def test_calls_of_one_id_are_received_with_their_arguments(name: str):
     calls = await receive_calls(name)
     assert [call.arguments for call in calls] == [{"path": path} for path in PATHS]

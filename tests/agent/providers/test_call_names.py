@@ -10,8 +10,8 @@ import pytest
 
 from jpweb.stream.events import ChatRequest, ToolCallRequest, ToolCallResponse
 from tests.agent.providers.conversing import (
-    MODELS,
     TOOL,
+    VENDORS,
     make_event,
     make_provider,
     make_request,
@@ -51,7 +51,7 @@ async def get_sent_names(vendor: str, called_name: str, offered_name: str = "fs_
     return set(find_names(body.get("messages") or body.get("contents") or body["input"]))
 
 
-@pytest.mark.parametrize("vendor", sorted(MODELS))
+@pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize(
     ("called_name", "sent_name"),
     [
@@ -67,7 +67,7 @@ async def test_call_of_an_unoffered_tool_is_sent_by_a_possible_name(
     assert await get_sent_names(vendor, called_name) == {sent_name}
 
 
-@pytest.mark.parametrize("vendor", sorted(MODELS))
+@pytest.mark.parametrize("vendor", VENDORS)
 async def test_call_of_an_offered_tool_is_sent_by_its_name(vendor: str):
     name = "n" * 100
     assert await get_sent_names(vendor, name, offered_name=name) == {name}

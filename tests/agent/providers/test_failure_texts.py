@@ -7,13 +7,13 @@ import pytest
 from jpweb.agent.config import ModelConfig
 from jpweb.agent.errors import FailureKind
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
-from tests.agent.providers.conversing import get_failure, make_provider
-from tests.agent.providers.test_failures import NAMES, wrap_error
+from tests.agent.providers.conversing import VENDORS, get_failure, make_provider
+from tests.agent.providers.test_failures import wrap_error
 from tests.machine.ports import free_port
 from tests.machine.vendors import Failure, Standin, run_vendor
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_provider_error_hides_credentials_and_query_of_the_address(name: str):
     place = f"127.0.0.1:{free_port()}"
     error, _ = await get_failure(
@@ -24,7 +24,7 @@ async def test_provider_error_hides_credentials_and_query_of_the_address(name: s
     assert "CANARY" not in str(error)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_provider_error_text_has_no_lone_surrogate(name: str):
     body = wrap_error(name, "bad \ud800 char", "invalid_request_error")
     with run_vendor(name, [Failure(400, body)]) as standin:
@@ -32,7 +32,7 @@ async def test_provider_error_text_has_no_lone_surrogate(name: str):
     assert "bad \N{REPLACEMENT CHARACTER} char" in str(error)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_a_key_that_a_vendor_repeats_in_another_form_is_not_shown(name: str):
     key = "sk-can/ry+key=1"
     body = wrap_error(name, "No key sk-can%2Fry%2Bkey%3D1.", "authentication_error", 401)

@@ -13,6 +13,7 @@ from tests.agent.providers.conversing import (
     MODELS,
     SCHEMA,
     TOOL,
+    VENDORS,
     get_failure,
     join_text,
     make_provider,
@@ -65,7 +66,7 @@ async def test_a_conversation_that_is_too_long(name: str):
     assert "Compact it" in str(error)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_a_request_too_large_for_the_door_is_too_long_as_well(name: str):
     with run_vendor(
         name, [Failure(413, wrap_error(name, "Too large", "request_too_large", 413))]
@@ -74,7 +75,7 @@ async def test_a_request_too_large_for_the_door_is_too_long_as_well(name: str):
     assert error.kind is FailureKind.CONTEXT_LENGTH
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_a_rate_limit_says_how_long_to_wait(name: str):
     body = wrap_error(name, "Slow down", "rate_limit_error", 429)
     with run_vendor(name, [Failure(429, body, {"retry-after": "17"})]) as standin:
@@ -85,7 +86,7 @@ async def test_a_rate_limit_says_how_long_to_wait(name: str):
     assert "Slow down" in str(error)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 @pytest.mark.parametrize("status", [401, *mark_proof(403)])
 async def test_a_wrong_key_is_named_and_not_shown(name: str, status: int):
     body = wrap_error(name, f"Incorrect API key provided: {KEY}", "authentication_error", status)
@@ -106,7 +107,7 @@ async def test_google_refuses_a_key_as_a_bad_request():
     assert "GEMINI_API_KEY" in str(error)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 @pytest.mark.parametrize("status", [503, 529, *mark_proof(408, 500, 502)])
 async def test_a_vendor_in_trouble_is_unavailable(name: str, status: int):
     with run_vendor(name, [Failure(status, "<html>Bad gateway</html>")]) as standin:
@@ -116,27 +117,27 @@ async def test_a_vendor_in_trouble_is_unavailable(name: str, status: int):
     assert standin.base_url in str(error)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_closed_port_is_reported_as_unavailable(name: str):
     standin = Standin(name, f"http://127.0.0.1:{free_port()}", [])
     error, _ = await get_failure(make_provider(standin))
     assert error.kind is FailureKind.UNAVAILABLE
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_a_name_that_is_nowhere(name: str):
     error, _ = await get_failure(make_provider(Standin(name, "http://jpweb.invalid", [])))
     assert error.kind is FailureKind.UNAVAILABLE
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_invalid_address_fails_with_the_providers_title(name: str):
     error, _ = await get_failure(make_provider(Standin(name, "ftp://127.0.0.1/v1", [])))
     assert error.kind in (FailureKind.BAD_REQUEST, FailureKind.UNAVAILABLE)
     assert PROVIDER_INFO[name].title in str(error)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_silence_becomes_unavailable(name: str, monkeypatch: pytest.MonkeyPatch):
     import httpx2  # noqa: PLC0415  the library of providers is slow to load
 
@@ -148,7 +149,7 @@ async def test_silence_becomes_unavailable(name: str, monkeypatch: pytest.Monkey
     assert error.kind is FailureKind.UNAVAILABLE
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_a_reply_in_which_nothing_arrives_for_too_long_fails(name: str):
     request = make_request(idle_seconds=0.3)
     with run_vendor(name, [Reply(end="hang")]) as standin:
@@ -156,7 +157,7 @@ async def test_a_reply_in_which_nothing_arrives_for_too_long_fails(name: str):
     assert error.kind is FailureKind.UNAVAILABLE
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 @pytest.mark.parametrize("status", [400, *mark_proof(404, 422)])
 async def test_other_http_error_is_a_bad_request_with_the_vendors_text(name: str, status: int):
     body = wrap_error(name, "x" * 2000, "invalid_request_error", status)
@@ -205,7 +206,7 @@ async def test_openrouter_s_moderation_is_a_refusal():
     assert error.kind is FailureKind.REFUSAL
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_text_cut_off_at_the_limit_stays(name: str):
     with run_vendor(name, [Reply(Say("Half a sent"), end="length")]) as standin:
         error, before = await get_failure(make_provider(standin))
@@ -246,7 +247,7 @@ async def test_a_call_that_is_no_json_object_never_happened(name: str, raw: str)
     assert [e for e in before if isinstance(e, CompleteToolCall)] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_text_before_a_call_with_an_infinite_argument_is_received(name: str):
     reply = Reply(Say("Reading."), Call("fs_read", {"n": math.inf}))
     with run_vendor(name, [reply]) as standin:
@@ -256,7 +257,7 @@ async def test_text_before_a_call_with_an_infinite_argument_is_received(name: st
     assert [e for e in before if isinstance(e, CompleteToolCall)] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 @pytest.mark.parametrize("end", ["silent", "cut"])
 async def test_a_stream_without_its_end_is_broken_off(name: str, end: Any):
     with run_vendor(name, [Reply(Think("Hm"), Say("Half a sent"), end=end)]) as standin:
@@ -265,7 +266,7 @@ async def test_a_stream_without_its_end_is_broken_off(name: str, end: Any):
     assert any(isinstance(event, TextDelta) for event in before)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_a_call_of_a_stream_without_its_end_never_happened(name: str):
     with run_vendor(name, [Reply(Call("fs_read", {"path": "a"}), end="silent")]) as standin:
         error, before = await get_failure(make_provider(standin))
@@ -283,7 +284,7 @@ OVERLOADED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_trouble_in_the_middle_of_a_stream(name: str):
     with run_vendor(name, [Reply(Say("Half"), end=OVERLOADED[name])]) as standin:
         error, before = await get_failure(make_provider(standin))
@@ -335,13 +336,13 @@ async def test_a_model_that_cannot_be_asked_for_is_a_bad_request(
     assert message in str(error)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_an_address_that_cannot_be_read_is_a_bad_request(name: str):
     error, _ = await get_failure(make_provider(Standin(name, "http://[::1", [])))
     assert error.kind is FailureKind.BAD_REQUEST
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_a_structured_reply_ends_where_it_gets_longer_than_it_may(name: str):
     pieces = Say('{"answer": true}' + " " * 100_000), Call("reply", {"answer": "x" * 100_000})
     for piece in pieces:

@@ -9,9 +9,9 @@ import pytest
 
 from jpweb.agent.ports import CompleteToolCall, ReplyFinished, StructuredReply
 from tests.agent.providers.conversing import (
-    MODELS,
     SCHEMA,
     TOOL,
+    VENDORS,
     make_provider,
     make_request,
     receive_events,
@@ -19,14 +19,12 @@ from tests.agent.providers.conversing import (
 )
 from tests.machine.vendors import Call, Reply, run_vendor
 
-NAMES = sorted(MODELS)
-
 
 def make_tools(*names: str) -> Any:
     return tuple(replace(TOOL, name=name) for name in names)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_call_of_an_offered_tool_named_reply_is_received(name: str):
     with run_vendor(name, [Reply(Call("reply", {"path": "a"}, "call_1"))]) as standin:
         events = await receive_events(

@@ -10,10 +10,9 @@ import pytest
 from jpweb.agent.config import ModelConfig
 from jpweb.agent.errors import FailureKind
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
-from tests.agent.providers.conversing import MODELS, get_failure, make_provider
+from tests.agent.providers.conversing import VENDORS, get_failure, make_provider
 from tests.machine.vendors import Failure, Reply, Say, run_vendor
 
-NAMES = sorted(MODELS)
 #: The Unix time 1795754100.
 DATE = "Fri, 27 Nov 2026 04:35:00 GMT"
 SLOW_DOWN = "Rate limit reached. Please try again in 19.2s."
@@ -47,7 +46,7 @@ def make_stream_error(message: str, body: Any = None, **fields: Any) -> Any:
     return ModelAPIError("m", message, body=body, in_stream=True, **fields)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_a_fraction_of_a_second_counts_for_every_vendor(name: str):
     failure = Failure(503, {"error": {"message": "Overloaded"}}, {"retry-after": "7.5"})
     with run_vendor(name, [failure]) as standin:
@@ -55,7 +54,7 @@ async def test_a_fraction_of_a_second_counts_for_every_vendor(name: str):
     assert (error.kind, error.retry_after) == (FailureKind.UNAVAILABLE, 7.5)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_advice_in_the_text_of_an_error_inside_a_stream_counts(name: str):
     with run_vendor(name, [Reply(Say("Half"), end=IN_STREAM[name])]) as standin:
         error, _ = await get_failure(make_provider(standin))

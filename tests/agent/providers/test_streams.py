@@ -19,9 +19,9 @@ from jpweb.agent.ports import (
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse
 from jpweb.stream.inquiry import InquiryRequest, InquirySource
 from tests.agent.providers.conversing import (
-    MODELS,
     SCHEMA,
     TOOL,
+    VENDORS,
     Recorded,
     get_failure,
     join_text,
@@ -34,7 +34,6 @@ from tests.agent.providers.conversing import (
 )
 from tests.machine.vendors import Call, Reply, Say, Think, run_vendor
 
-NAMES = sorted(MODELS)
 SIGNED = "U0lHTkVE"
 CALLED = "Q0FMTEVE"
 FIRST = Reply(
@@ -59,7 +58,7 @@ async def second_request(name: str, **parameters: Any) -> Any:
         return standin.requests[1].body
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_reasoning_text_and_parallel_calls_come_piece_by_piece(name: str):
     with run_vendor(name, [FIRST]) as standin:
         events = await receive_events(make_provider(standin))
@@ -76,7 +75,7 @@ async def test_reasoning_text_and_parallel_calls_come_piece_by_piece(name: str):
     assert kinds.index(TextDelta) < kinds.index(PartialToolCall) < kinds.index(CompleteToolCall)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_arguments_are_shown_as_far_as_they_have_come(name: str):
     with run_vendor(name, [FIRST]) as standin:
         partial_calls = [
@@ -88,7 +87,7 @@ async def test_arguments_are_shown_as_far_as_they_have_come(name: str):
     assert PartialToolCall("fs_read", '{"path": "b.rs"}') in partial_calls
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_prompt_tools_and_key_reach_the_vendor(name: str):
     with run_vendor(name, [Reply(Say("Hello"))]) as standin:
         await receive_events(make_provider(standin, {"max_tokens": 2000}))
@@ -250,7 +249,7 @@ async def test_results_go_back_as_messages_of_tools(name: str):
     assert "fn main() {}" in str(body["messages"][3]["content"])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_request_omits_signatures_of_other_vendors(name: str):
     secrets = {
         "anthropic_thinking_signature": "SANTHROPIC=",
@@ -275,7 +274,7 @@ async def test_request_omits_signatures_of_other_vendors(name: str):
     assert "SOPENROUTER" not in body
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_request_omits_inquiry_events(name: str):
     """The thread leaves them out; here they are forced in."""
     question = InquiryRequest.from_fields(
@@ -294,7 +293,7 @@ async def test_request_omits_inquiry_events(name: str):
         assert "CANARY" not in str(standin.requests[0].body)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_a_reply_to_a_schema_is_one_value(name: str):
     with run_vendor(name, [Reply(Think("Hm", SIGNED), Say('{"answer": true}'))]) as standin:
         schema_request = make_request(schema=SCHEMA, tool_choice="none")
@@ -337,7 +336,7 @@ async def test_a_model_without_structured_replies_gives_data_by_a_tool():
     assert "reply" in [tool["function"]["name"] for tool in body["tools"]]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_data_of_no_form_is_a_failure(name: str):
     with run_vendor(name, [Reply(Say("Certainly! The answer"))]) as standin:
         error, _ = await get_failure(make_provider(standin), make_request(schema=SCHEMA, tools=()))
@@ -345,7 +344,7 @@ async def test_data_of_no_form_is_a_failure(name: str):
     assert "no data in the requested format" in str(error)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 @pytest.mark.parametrize("choice", ["auto", "none", "required", "fs_read"])
 async def test_request_has_the_tool_choice(name: str, choice: str):
     tools = (TOOL, replace(TOOL, name="fs_write"))
@@ -365,7 +364,7 @@ async def test_request_has_the_tool_choice(name: str, choice: str):
     assert any(word in tool_choice for word in words.get(choice, (choice,)))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_closing_a_reply_closes_the_connection(name: str):
     with run_vendor(name, [Reply(Say("Hello there"), end="hang")]) as standin:
         stream: Any = make_provider(standin).stream(make_request())
@@ -374,7 +373,7 @@ async def test_closing_a_reply_closes_the_connection(name: str):
         assert await asyncio.to_thread(standin.hangup_event.wait, 60)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", VENDORS)
 async def test_cancelling_a_wait_closes_the_connection(name: str):
     load_vendor(name)
     with run_vendor(name, [Reply(end="hang")]) as standin:

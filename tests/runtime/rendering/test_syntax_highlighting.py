@@ -16,6 +16,7 @@ from jpweb.runtime.rendering import (
     payloads,
     syntax_highlighting,
 )
+from tests.machine.sizes import mark_proof
 from tests.web.reading import parse_page
 
 
@@ -106,7 +107,7 @@ def test_all_blocks_of_one_text_share_one_deadline(
     assert parse_page(html).text == parse_page(whole_html).text
 
 
-@pytest.mark.parametrize("style", ["markdown", "plain"])
+@pytest.mark.parametrize("style", ["markdown", *mark_proof("plain")])
 def test_many_slow_blocks_in_a_part_take_bounded_time(style: payloads.DisplayStyle):
     text = ("```terraform\n" + "-a" * 499 + "\n```\n\n") * 190
     start = time.thread_time()  # of the processor: other processes do not count

@@ -114,7 +114,7 @@ WAYS = {
 
 
 #: Ways that a turn takes as another one: tests/agent/providers/test_failures.py tells them apart.
-SAME_WAYS = ("context length", "overloaded")
+SAME_WAYS = ("context length", "overloaded", "rate limit", "refusal")
 
 
 def cases() -> list[Any]:

@@ -51,6 +51,7 @@ async def test_mcp_server_elicits_an_answer_and_continues_its_call(shop: Worksho
     assert [r.content for r in await shop.results()] == ["A table for 4, at the window."]
 
 
+@pytest.mark.proof  # its answer takes the same way, above; declining is in test_elicitation.py
 async def test_mcp_server_receives_a_declined_elicitation(shop: Workshop):
     with run_vendor("openai", [BOOK, DONE]) as standin:
         await run_in_db_thread(shop.play, standin, OPEN)

@@ -8,6 +8,7 @@ import pytest
 from jpweb.agent.tool_outcome import Failed, Success
 from jpweb.agent.tools.mcp import connect_servers, open_requests
 from tests.agent.tools.mcp.serving import call_tool, make_stdio_server, make_tool_config
+from tests.machine.sizes import mark_proof
 
 PROBLEM = "it left more than 100 requests open"
 REFUSED = Failed(f"The call to the MCP server probe failed: {PROBLEM}")
@@ -26,7 +27,7 @@ async def wait_for_person(_question: Any) -> Any:
     await asyncio.Event().wait()
 
 
-@pytest.mark.parametrize("message", [ELICITATION, PING], ids=["elicitations", "pings"])
+@pytest.mark.parametrize("message", [ELICITATION, *mark_proof(PING)], ids=["elicitations", "pings"])
 async def test_server_that_reads_no_reply_is_ended_and_others_answer(tmp_path, message):
     servers = [make_stdio_server(), make_stdio_server(name="other")]
     task_count = 0
