@@ -67,7 +67,7 @@ def count_queries(client: Client, addresses: Iterable[str]) -> dict[str, int]:
 
 
 def test_a_long_list_takes_no_more_queries_and_weighs_little(world: World):
-    count = choose_size(50, 100)
+    count = choose_size(20, 100)
     client = signed_in(world.people["owner"])
     grow_list(world, 5)
     assert count_queries(client, QUERIES) == QUERIES
@@ -84,7 +84,7 @@ def test_page_queries_do_not_grow_with_the_conversation(world: World):
     address = f"/conversations/{world.conversation.pk}?at=2"
     grow_conversation(world, 5)
     assert count_queries(client, [address]) == {address: TALK}
-    grow_conversation(world, 95)
+    grow_conversation(world, choose_size(30, 95))
     assert count_queries(client, [address])[address] <= TALK
 
 

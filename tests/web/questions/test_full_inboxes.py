@@ -18,6 +18,7 @@ from jpweb.store.models import Conversation, Inquiry
 from jpweb.stream.inquiry import Answered
 from jpweb.web.websocket import inbox_batches, inbox_updates
 from jpweb.web.websocket.inbox_updates import CardKeys, InboxView
+from tests.machine.sizes import mark_proof
 from tests.store import making
 from tests.web.reading import ParsedPage, parse_page
 from tests.web.sockets import connect_page
@@ -46,7 +47,7 @@ def list_card_ids(rows: Sequence[Inquiry]) -> list[str]:
     return [f"question-{row.pk}" for row in rows]
 
 
-@pytest.mark.parametrize("path", ["/questions", "conversation"])
+@pytest.mark.parametrize("path", ["/questions", *mark_proof("conversation")])
 def test_a_page_shows_the_oldest_and_weighs_the_same_however_many_wait(world: World, path: str):
     address = f"/conversations/{world.conversation.pk}?at=0" if path == "conversation" else path
     weights: list[int] = []
@@ -65,7 +66,7 @@ def test_a_page_shows_the_oldest_and_weighs_the_same_however_many_wait(world: Wo
     assert abs(weights[1] - weights[0]) < 1000
 
 
-@pytest.mark.parametrize("path", ["/questions", "conversation"])
+@pytest.mark.parametrize("path", ["conversation", *mark_proof("/questions")])
 def test_the_page_says_how_many_more_wait(world: World, path: str):
     ask(world, 1203)
     address = f"/conversations/{world.conversation.pk}" if path == "conversation" else path

@@ -17,11 +17,12 @@ from jpweb.store.choices import Act, Role
 from jpweb.store.exports import ExportChunk
 from jpweb.store.maintenance.downloads import ContentVersion
 from jpweb.store.models import Conversation, LedgerEntry, Membership, Redaction, SignIn
+from tests.machine.sizes import mark_proof
 from tests.web.security.receiving import Headers, send_request
 from tests.web.security.shelves import Shelf
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ROUTES = ["/audit.csv", "export/jp", "export/markdown", "events/{anchor}/raw.txt"]
+ROUTES = ["/audit.csv", "export/jp", *mark_proof("export/markdown", "events/{anchor}/raw.txt")]
 
 
 async def cut(shelf: Shelf, route: str = "export/jp") -> tuple[bytes, bytes]:
@@ -112,7 +113,11 @@ async def test_range_beyond_the_end_is_refused_with_the_length(shelf: Shelf):
 
 @pytest.mark.parametrize(
     ("range_header", "has_etag"),
-    [("bytes=5-", False), ("bytes=-5", True), ("bytes=1-2,5-", True), ("bytes=٣-", True)],
+    [
+        ("bytes=5-", False),
+        ("bytes=1-2,5-", True),
+        *mark_proof(("bytes=-5", True), ("bytes=٣-", True)),
+    ],
 )
 async def test_resumed_download_with_another_range_starts_again(
     shelf: Shelf, range_header: str, has_etag: bool
@@ -159,7 +164,7 @@ def _end_sign_ins(shelf: Shelf) -> None:
     SignIn.objects.filter(person=shelf.person).delete()
 
 
-@pytest.mark.parametrize("change", [_remove_member, _end_sign_ins, _hide_something])
+@pytest.mark.parametrize("change", [_remove_member, _hide_something, *mark_proof(_end_sign_ins)])
 async def test_resumed_download_breaks_off_like_one_that_is_made(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch, change: Callable[..., None]
 ):

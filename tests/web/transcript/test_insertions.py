@@ -19,7 +19,7 @@ from jpweb.web.transcript import TranscriptQuery
 from jpweb.web.websocket import conversation_updates, insert_targets
 from jpweb.web.websocket.conversation_updates import RenderedState
 from tests.builders import make_answer, make_call, make_inquiry, make_result
-from tests.machine.sizes import choose_size
+from tests.machine.sizes import choose_size, mark_proof
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -104,7 +104,9 @@ def kinds(words: list[str]) -> list[Any]:
     return kind_list
 
 
-@pytest.mark.parametrize("show", ["", "questions", "person,assistant", "problems", "tools"])
+@pytest.mark.parametrize(
+    "show", ["", "questions", "tools", *mark_proof("person,assistant", "problems")]
+)
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     max_examples=choose_size(10, 40),

@@ -19,6 +19,7 @@ from jpweb.stream.inquiry import Cancelled
 from jpweb.stream.outline import Outline, build_outline
 from jpweb.stream.transcript.items import ToolCall
 from tests.builders import make_call, make_inquiry, make_result, raw, stream
+from tests.machine.sizes import mark_proof
 from tests.store import making
 from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import World, signed_in
@@ -173,7 +174,9 @@ def own_files(html_page: ParsedPage) -> list[str]:
     return [tag["src"] for tag in scripts]
 
 
-@pytest.mark.parametrize("jp_id", DEMO)
+@pytest.mark.parametrize(
+    "jp_id", [HOSTILE, *mark_proof(*(jp_id for jp_id in DEMO if jp_id != HOSTILE))]
+)
 def test_transcript_executes_nothing_of_a_conversation(reader: Person, jp_id: int):
     conversation = demo(jp_id)
     client = signed_in(reader)

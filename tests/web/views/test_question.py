@@ -26,6 +26,7 @@ from jpweb.store.models import (
 from jpweb.store.notifications import push_subscriptions
 from jpweb.stream.answer_type import Option, Secret, Select
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryOutcome
+from tests.machine.sizes import mark_proof
 from tests.runtime.notifications.push_scene import sign_in
 from tests.runtime.notifications.push_service import PushService
 from tests.store import making
@@ -296,7 +297,7 @@ def test_a_question_says_in_one_way_how_long_it_waits(
         assert "minutes ago" not in words
 
 
-@pytest.mark.parametrize("person_name", ["reader", "auditor only", "responder"])
+@pytest.mark.parametrize("person_name", ["reader", *mark_proof("auditor only", "responder")])
 @pytest.mark.parametrize("page_name", ["", "/context"])
 def test_links_of_the_page_lead_to_pages_of_the_person(
     world: World, person_name: str, page_name: str

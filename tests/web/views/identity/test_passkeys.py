@@ -251,6 +251,7 @@ def test_challenges_for_strangers_are_limited(world: World):
     assert "Too many sign-ins" in response.json()["problem"]
 
 
+@pytest.mark.proof  # a tenth of a second of a start
 def test_library_is_not_loaded_before_a_passkey_is_used():
     code = (
         "import django, sys; django.setup(); import jpweb.urls;"
