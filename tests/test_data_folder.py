@@ -14,6 +14,7 @@ import pytest
 from jpweb import data_folder, installation
 from jpweb import settings as settings_file
 from jpweb.store.jp_files import directory_handles
+from tests.machine.sizes import mark_proof
 from tests.machine.templates import ROOT, inherit_environment
 
 
@@ -61,7 +62,7 @@ def test_close_takes_every_right_of_others_and_follows_no_link(tmp_path: Path):
     assert data_folder.close_folder(tmp_path / "missing") == []
 
 
-@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("exists", [True, *mark_proof(False)])
 def test_migrate_closes_a_folder_that_is_open_or_missing(tmp_path: Path, exists: bool):
     data = tmp_path / "deep" / "data"
     if exists:

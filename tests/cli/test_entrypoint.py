@@ -53,6 +53,7 @@ def test_help_is_a_line_a_command(capsys: pytest.CaptureFixture[str], arguments:
     assert max(map(len, output.splitlines())) <= 100
 
 
+@pytest.mark.proof  # two ways to the same text of Django
 def test_help_of_a_command_equals_its_help_option(tmp_path: Path):
     result = run_jpweb(tmp_path, "help", "mirror")
     assert result.stdout.startswith("usage: jpweb mirror")

@@ -131,6 +131,7 @@ def test_a_taken_port_is_one_line(tmp_path: Path):
     assert f"Port {port}" in output
 
 
+@pytest.mark.proof  # what the machine lacks is found out once, before anything is started
 def test_team_names_missing_programs_and_packages(tmp_path: Path):
     """Nothing is on the PATH, and no versioned folder has it either."""
     code = (

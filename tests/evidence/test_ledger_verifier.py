@@ -85,7 +85,7 @@ def test_each_flipped_byte_is_found_and_its_entry_named(
     lines = [f"{line}\n".encode() for line in make_ledger_lines()]
     data = b"".join(lines)
     assert ledger_verifier.main([str(write_file(tmp_path, data))]) == 0
-    for place in range(len(data)):
+    for place in range(0, len(data), choose_size(3, 1)):
         changed_data = data[:place] + bytes([data[place] ^ mask]) + data[place + 1 :]
         capsys.readouterr()
         status = ledger_verifier.main([str(write_file(tmp_path, changed_data))])

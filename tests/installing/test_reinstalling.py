@@ -10,6 +10,8 @@ import venv
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from tests.machine.serving import ROOT
 
 #: Every wheel of jpweb has this version until a release.
@@ -48,6 +50,7 @@ def run_pip(python: Path, folder: Path, arguments: list[str]) -> None:
     )
 
 
+@pytest.mark.proof  # 3 s of processor: pip alone; only the page or pip changes it
 def test_documented_upgrade_replaces_a_jpweb_of_the_same_version(tmp_path: Path):
     environment = tmp_path / "environment"
     venv.create(environment, with_pip=False)
