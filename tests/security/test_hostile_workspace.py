@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -41,8 +41,6 @@ from tests.store.making import write_folder
 MEMORY_KIB = 1024 * 1024
 LIMIT = ("sh", "-c", 'ulimit -v "$0"; exec "$@"', str(MEMORY_KIB))
 ROUNDS = choose_size(1, 30)
-#: Every which configuration is put in place; test_workspace_confinement.py refuses all of them.
-CONFIGURATION_STEP = choose_size(4, 1)
 TINY_ELEMENTS = choose_size(6_000, 240_000)
 #: The median of each page and of a write, in its quiet time. Three of three runs met it, with
 #: two idle cores.
@@ -94,10 +92,6 @@ def server(tmp_path: Path, root: Path, effort: Effort) -> Iterator[Server]:
         running_server.close()
 
 
-def list_configurations(outside_folder: Path) -> list[Callable[[Path], None]]:
-    return [*hostile.make_configurations(outside_folder).values()][::CONFIGURATION_STEP]
-
-
 def open_tools(
     owner: Visitor, workspace_id: int, root: Path, outside_folder: Path, effort: Effort
 ) -> int:
@@ -106,7 +100,7 @@ def open_tools(
     The second time that a configuration is read, nothing of it is parsed.
     """
     open_count = 0
-    for make in list_configurations(outside_folder):
+    for make in hostile.make_configurations(outside_folder).values():
         home_folder = root / ".jp"
         _clear(home_folder)
         make(home_folder)
@@ -218,7 +212,7 @@ def test_hostile_workspace_reaches_nothing_outside(
         opening = pool.submit(open_tools, owner, workspace_id, root, outside_folder, effort)
         mirroring = pool.submit(wait_until, partial(is_mirrored, server), "it is mirrored", 300)
         busy = {"tools, mirror": neighbor.visit_until(mirroring)}
-        assert opening.result() == 2 * len(list_configurations(outside_folder))
+        assert opening.result() == 2 * len(hostile.make_configurations(outside_folder))
         _clear(root / ".jp")
         contents = (
             partial(open_odd_conversation, server, owner, odd_file),

@@ -103,24 +103,6 @@ def expected(route: Route, person_name: str) -> int:
     return route.status if owns_elsewhere else 403
 
 
-def list_visitors(route: Route) -> list[str]:
-    """Return who asks for a route: everybody under proof.
-
-    In make test these are the least role that is let in, the next lower one, who only audits where
-    that is neither, and those outside. Each rule names its least role, which one comparison applies
-    to all others (``Role.has_rights_of``).
-    """
-    if IS_PROOF:
-        return EVERYBODY
-    if route.needs is None:
-        return ["owner", "outsider", "anonymous"]
-    roles = [*MEMBERS]
-    at = roles.index(route.needs.label)
-    outside = ["rival", "anonymous"] if route.key else ["outsider", "rival", "anonymous"]
-    auditors = ["auditor only"] if route.needs > Role.AUDITOR_ONLY else []
-    return [*dict.fromkeys([*roles[max(at - 1, 0) : at + 1], *auditors]), *outside]
-
-
 @pytest.fixture(autouse=True)
 def no_real_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("start_turn", "retry_turn"):
@@ -164,10 +146,7 @@ def test_access_and_read_entries_follow_the_role_of_the_person(
     sign_ins = SignIns(world, *EVERYBODY)
     last_key = LedgerEntry.objects.aggregate(last=Max("pk"))["last"] or 0
     faults = []
-    visits = [
-        (route_item, name) for route_item in ROUTES.items() for name in list_visitors(route_item[1])
-    ]
-    for (name, route), person_name in visits:
+    for (name, route), person_name in product(ROUTES.items(), EVERYBODY):
         gathered_reads.clear()
         with undone():
             status, sign_in = visit(sign_ins.client(person_name), route, addresses[name])
