@@ -112,9 +112,11 @@ const toggleBookmark = (anchor) => runInTurn(async () => {
   const response = await request("bookmark", { method: "POST", body: new URLSearchParams({ anchor }) });
   if (!response || !response.ok) return announceWithToast("Not bookmarked. Try again.");
   const isSet = response.headers.get("X-Bookmarked") === "1";
+  const html = await response.text();
+  // No wait from here on: an update of blocks would load the one that the list has and the page lacks.
   const others = readBookmarks().filter((other) => other !== anchor);
   byId("bookmark-form").dataset.bookmarks = [...others, ...(isSet && anchor ? [anchor] : [])].join(" ");
-  if (anchor) showBookmark(anchor, await response.text());
+  if (anchor) showBookmark(anchor, html);
   else document.querySelector(".bookmark-toggle").setAttribute("aria-pressed", String(isSet));
   return announceWithToast(isSet ? "Bookmarked." : "Bookmark removed.");
 });

@@ -64,14 +64,13 @@ def test_keys_bookmark_the_event_and_lead_to_the_next_conversation(visit: Visit)
 
 def test_block_loaded_while_its_bookmark_is_removed_shows_none(visit: Visit):
     page = visit.open(visit.find(TOUR))
-    requests, held = [], []
-    # A request just after routes begin is not asked about: it would be neither held nor noted.
-    page.route(re.compile("/comments/e-"), lambda route: held.append((route, route.fetch().body())))
     page.route_web_socket(re.compile("/ws$"), lambda _: None)  # its messages load blocks too
     page.reload()
     page.keyboard.press("j")
     page.keyboard.press("b")
     expect(page.locator(".bookmark-mark")).to_have_count(1)
+    requests, held = [], []
+    page.route(re.compile("/comments/e-"), lambda route: held.append((route, route.fetch().body())))
     page.on("request", lambda request: requests.append(request.method))
     with page.expect_request(re.compile("/comments/e-")):
         page.evaluate(SHOW_WITHOUT_BLOCKS)
