@@ -6,6 +6,7 @@ A text is a list of pieces; ``[piece, times]`` stands for one that is repeated.
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,9 +37,10 @@ def list_documents() -> list[Document]:
     return [Document(name, sample["as"], _text(sample["text"])) for name, sample in samples]
 
 
-def make_conversation() -> list[Element]:
-    """Return one conversation that holds them all."""
-    parts = [part for document in list_documents() for part in make_elements(document)]
+def make_conversation(max_length: int = sys.maxsize) -> list[Element]:
+    """Return one conversation that holds those of at most so many characters."""
+    documents = [document for document in list_documents() if len(document.text) <= max_length]
+    parts = [part for document in documents for part in make_elements(document)]
     return stream(TurnStart(), *parts)
 
 

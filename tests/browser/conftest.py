@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.library import write_library
 from tests.browser.pages import Home, Visit, serve_home
 from tests.machine.browsing import Pages
 from tests.machine.ports import free_port
@@ -32,6 +33,16 @@ def slow_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Serve the demo with a script whose text streams as slowly as a model's."""
     data = tmp_path_factory.mktemp("slow") / "data"
     with serve_home(Server(data, settings={"JPWEB_SCRIPT_PACE_SECONDS": "0.04"})) as home:
+        yield home
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """Serve the demo and a workspace with the long conversation."""
+    folder = tmp_path_factory.mktemp("library")
+    root = write_library(folder)
+    server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE_SECONDS": "0"})
+    with serve_home(server) as home:
         yield home
 
 

@@ -7,26 +7,37 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.browser import library
 from tests.browser.browsing.shelf import REAL, Book, list_books
 from tests.browser.pages import Home, Visit, serve_home
 from tests.load import synthetic
 from tests.machine.browsing import Pages
 from tests.machine.ports import free_port
 from tests.machine.serving import Server
-from tests.machine.sizes import choose_size
+from tests.machine.sizes import IS_PROOF, choose_size
 from tests.machine.visiting import Visitor
 
-#: Events of the long conversation.
-LENGTH = choose_size(3_000, 100_000)
 #: Seconds that importing, and then indexing, may take on a machine that does much else.
 PATIENCE = 300
+#: Events of the long conversation.
+LENGTH = choose_size(library.LENGTH, 100_000)
 
 
-@pytest.fixture(scope="package")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """Serve a workspace of all of them; everything in it can be searched for."""
+@pytest.fixture(scope="session")
+def archive(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Home]:
+    """Serve a workspace of all of them; everything in it can be searched for.
+
+    Outside of proof, where the real ones are not read, it is the library.
+    """
+    if not IS_PROOF:
+        home: Home = request.getfixturevalue("library")
+        home.owner.wait_until_indexed(PATIENCE)
+        yield home
+        return
     folder = tmp_path_factory.mktemp("archive")
-    root = synthetic.write_workspace(folder / "shelf", LENGTH)
+    root = synthetic.write_workspace(folder / library.WORKSPACE, LENGTH)
     for source in REAL:
         shutil.copytree(source, root / ".jp" / "conversations" / source.name, copy_function=_copy)
     server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE_SECONDS": "0"})
@@ -38,7 +49,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 @pytest.fixture(scope="package")
 def second_visitor(archive: Home) -> Visitor:
     """Sign a second person in, who may read."""
-    return archive.invite("Bo", "reader", "shelf")
+    return archive.invite("Bo", "reader", library.WORKSPACE)
 
 
 @pytest.fixture

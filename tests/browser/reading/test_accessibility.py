@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from jpweb.web.views.help.pages import PAGES as HELP_PAGES
+from tests.browser.library import MIDDLE
 from tests.browser.looks import check_accessibility, check_under_proof
 from tests.browser.pages import (
     BOOLEAN,
@@ -19,7 +20,6 @@ from tests.browser.pages import (
     decline_question,
     find_card,
 )
-from tests.browser.reading.conftest import MIDDLE
 from tests.browser.reading.windows import LASTING, long_one
 from tests.machine.browsing import PHONE, WIDE, Pages
 from tests.machine.fixtures import Live

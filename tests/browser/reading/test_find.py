@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.library import FAR_TURN, LAST_WORD, LONG_RESULT, MIDDLE
 from tests.browser.pages import Visit
-from tests.browser.reading.conftest import FAR_TURN, LAST_WORD, LONG_RESULT, MIDDLE
 from tests.browser.reading.windows import (
     ITEMS,
     get_address_params,

@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.library import MIDDLE
 from tests.browser.pages import BOOLEAN, Visit, decline_question, find_card, find_inquiries
-from tests.browser.reading.conftest import MIDDLE
 from tests.browser.reading.windows import (
     get_address_params,
     get_current_anchor,

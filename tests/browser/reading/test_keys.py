@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from tests.browser.library import MIDDLE
 from tests.browser.pages import Visit, path_of
-from tests.browser.reading.conftest import MIDDLE
 from tests.browser.reading.windows import (
     ITEMS,
     LASTING,

@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import CDPSession, Page, Route, expect
 
+from tests.browser.library import LENGTH, MANY_CALLS, MANY_MESSAGES, MIDDLE
 from tests.browser.pages import Visit
-from tests.browser.reading.conftest import LENGTH, MANY_CALLS, MIDDLE
 from tests.browser.reading.windows import (
     EARLIER,
     ITEMS,
@@ -83,7 +83,9 @@ def test_scrolling_up_loads_earlier_items_and_the_page_does_not_move(shelf: Visi
     page = shelf.open(f"{long_one(shelf)}?at=end#composer")
     for count in range(2, choose_size(3, 5)):
         repeat_until(
-            partial(has_windows, page, count), partial(scroll_page, page, -900), "one window more"
+            partial(has_windows, page, count),
+            partial(scroll_page, page, choose_size(-4_000, -900)),
+            "one window more",
         )
         wait_for_windows(page, count)
     page.evaluate("scrollBy(0, 1)")
@@ -126,7 +128,8 @@ def test_a_permalink_has_room_on_both_sides_and_stays_under_the_bar(shelf: Visit
 
 
 def test_far_windows_are_removed_and_replaced_by_a_link(shelf: Visit):
-    page = shelf.open(long_one(shelf))
+    # Nine windows of the long conversation take three times as long to lay out.
+    page = shelf.open(shelf.find(MANY_MESSAGES))
     first = list_window_ranges(page)[0]
     repeat_until(
         lambda: list_window_ranges(page)[0] != first, partial(to_bottom, page), "the first has left"

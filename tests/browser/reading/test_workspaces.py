@@ -144,6 +144,9 @@ def follow(visit: Visit, title: str) -> Page:
     return page
 
 
+# A file that grows is followed in live/test_follow, a call that changes in test_following
+# (tests/web/transcript); test_silo (tests/store/jp_files) has both homes.
+@pytest.mark.proof
 def test_events_appended_by_jp_appear_on_the_open_page(garden: Garden, release: Page):
     kinds = (make_call("c9"), make_inquiry("c9.q.1", "Shall I dig here?"))
     before = find_inquiries(release).count()

@@ -14,7 +14,6 @@ from tests.browser.pages import Visit
 from tests.load import synthetic
 from tests.machine.ports import wait_until
 
-WORKSPACE = "growing"
 LENGTH = 300
 IDS = "[...document.querySelectorAll('[id]')].map(each => each.id)"
 #: JP's numbers of the conversations, none of which two tests share.

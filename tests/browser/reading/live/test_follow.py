@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.library import WORKSPACE
 from tests.browser.pages import Visit, wait_until_connected
-from tests.browser.reading.live.growing import IDS, LENGTH, WORKSPACE, Growing, wait_for_events
+from tests.browser.reading.live.growing import IDS, LENGTH, Growing, wait_for_events
 from tests.browser.reading.windows import ITEMS, scroll_page
 from tests.machine.ports import wait_until
 

@@ -11,8 +11,9 @@ from playwright.sync_api import Page, Route, expect
 
 from jpweb.stream import timestamps, wire
 from jpweb.stream.events import ChatRequest, ConversationEvent, EventKind, TurnStart
+from tests.browser.library import WORKSPACE
 from tests.browser.pages import wait_until_connected
-from tests.browser.reading.live.growing import IDS, LENGTH, WORKSPACE, Growing, wait_for_events
+from tests.browser.reading.live.growing import IDS, LENGTH, Growing, wait_for_events
 from tests.browser.reading.windows import (
     ITEMS,
     get_scroll_position,

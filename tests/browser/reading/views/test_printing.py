@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.library import LONG_RESULT
 from tests.browser.pages import Visit
-from tests.browser.reading.conftest import LONG_RESULT
 from tests.browser.reading.windows import LATER, long_one, to_bottom
 from tests.machine.ports import wait_until
 
