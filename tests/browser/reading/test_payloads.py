@@ -14,6 +14,7 @@ from tests.browser.looks import TOO_WIDE, check_accessibility
 from tests.browser.pages import Home, Visit, wait_until_connected
 from tests.browser.payloads import DIFF, PAYLOADS_TITLE
 from tests.machine.browsing import Pages
+from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -128,20 +129,31 @@ def download_elsewhere(home: Home, page: Page) -> Iterator[None]:
             line.execute("DELETE FROM store_tasklease WHERE name = ?", lease[:1])
 
 
+def wait_for_text(place: Locator, text: str) -> None:
+    """Wait until a place says so, whose page asks every two seconds of its clock, which runs."""
+
+    def is_shown() -> bool:
+        place.page.clock.run_for(500)
+        return text in (place.text_content() or "")
+
+    wait_until(is_shown, text)
+
+
 def watch_download(page: Page, home: Home, link: Locator, place: Locator) -> None:
     """Press a link, and see the progress and the end of the person's download at a place."""
     status = place.locator("#download")
     with download_elsewhere(home, page):
         link.click()
-        expect(status).to_contain_text("You are downloading b.csv.")
+        wait_for_text(place, "You are downloading b.csv.")
         expect(status.locator("progress")).to_have_attribute("value", "42")
         expect(status.locator("progress")).to_be_visible()
-    expect(status).to_contain_text("The download has ended.")
+    wait_for_text(place, "The download has ended.")
     expect(page.locator("#download")).to_have_count(1)
 
 
 def test_download_shows_its_progress_beside_its_link(page: Page, library: Home):
     call(page, "read")
+    page.clock.install()
     content = page.locator("[data-tool=read] [data-payload=content]")
     watch_download(page, library, content.get_by_role("link", name="Download all"), content)
     page.locator(".toolbar summary", has_text="Export").click()
@@ -152,6 +164,7 @@ def test_download_shows_its_progress_beside_its_link(page: Page, library: Home):
 @pytest.mark.proof  # a download of a result, and of an export, in make test
 def test_download_of_personal_data_shows_its_progress(page: Page, library: Home):
     page.goto(f"{library.server.url}/account")
+    page.clock.install()
     link = page.get_by_role("link", name="Download your data")
     watch_download(page, library, link, page.locator("main"))
 

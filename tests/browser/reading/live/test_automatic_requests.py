@@ -12,6 +12,7 @@ from jpweb.stream.events import ChatRequest, EventKind, TurnStart
 from tests.browser.pages import wait_until_connected
 from tests.browser.reading.live.growing import Growing, wait_for_events
 from tests.browser.reading.live.test_live_updates import of
+from tests.browser.reading.live.test_outline import UPDATE_DELAY_MS
 from tests.browser.reading.windows import ITEMS
 from tests.builders import make_call
 
@@ -46,8 +47,10 @@ def test_automatic_requests_of_a_live_page_are_marked(
     wait_until_connected(page)
     anchor = page.locator(ITEMS).last.get_attribute("id")
     requests = watch_requests(page)
+    page.clock.install()
     growing.grow(100)
     wait_for_events(page, 100)
+    page.clock.run_for(UPDATE_DELAY_MS)
     turns = int(page.locator("[data-count=turns]").inner_text())
     expect(page.locator("#outline li[data-turn]")).to_have_count(turns)
     comments = f"{growing.path}/comments/{anchor}"

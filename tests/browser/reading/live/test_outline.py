@@ -13,6 +13,9 @@ from tests.browser.reading.live.growing import Growing, wait_for_events
 
 pytestmark = pytest.mark.browser
 
+#: After which the outline is fetched once something came.
+UPDATE_DELAY_MS = 1_000
+
 
 @pytest.mark.proof  # tests/web/transcript/test_insertions has it
 def test_the_outline_counts_turns_that_come_and_are_not_listed(
@@ -45,13 +48,17 @@ def test_outline_retries_a_failed_request(make_growing: Callable[[int], Growing]
     turns = page.locator("#outline li[data-turn]")
     before = turns.count()
     pattern = re.compile(r"\?turn=")
+    page.clock.install()
     page.route(pattern, lambda route: route.abort())
     with page.expect_event("requestfailed", lambda request: bool(pattern.search(request.url))):
         growing.grow(100)
+        wait_for_events(page, 100)
+        page.clock.run_for(UPDATE_DELAY_MS)
     expect(turns).to_have_count(before)
     page.unroute(pattern)
     # Without anything that came since.
     page.locator("#edit-menu summary").focus()
     page.keyboard.press("Tab")
+    page.clock.run_for(UPDATE_DELAY_MS)
     expect(turns).not_to_have_count(before)
     expect(turns).to_have_count(int(page.locator("[data-count=turns]").inner_text()))
