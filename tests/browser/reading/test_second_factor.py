@@ -85,7 +85,7 @@ def set_up_factor(page: Page) -> list[str]:
         page.get_by_role("link", name="Download as text").click()
     codes = Path(download.value.path()).read_text().split()
     assert codes == page.get_by_label("Recovery codes").inner_text().split()
-    check_accessibility(page)
+    check_under_proof(page)
     return codes
 
 

@@ -39,6 +39,7 @@ def test_print_note_names_the_printed_events_and_the_export(shelf: Visit):
     assert note.inner_text() != before
 
 
+@pytest.mark.proof  # a variant: the note of a part stands above
 def test_a_whole_conversation_that_is_unfolded_has_no_note(visit: Visit):
     page = visit.open(visit.find("A tour of questions and answers"))
     expect(page.locator(LATER)).to_have_count(0)

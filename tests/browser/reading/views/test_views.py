@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from tests.browser.looks import check_accessibility, check_under_proof
 from tests.browser.pages import Home, Visit
 from tests.browser.reading.windows import find_long_one, long_one
+from tests.machine.sizes import mark_proof
 
 pytestmark = pytest.mark.browser
 
@@ -61,7 +62,11 @@ def test_the_views_are_reached_from_each_other_by_keyboard(shelf: Visit, javascr
         expect(tab).to_have_attribute("aria-current", "page")
 
 
-@pytest.mark.parametrize("name", VIEWS[1:])
+# Compacted has the parts of Raw, Configuration those of Timeline.
+@pytest.mark.parametrize(
+    "name",
+    ["Timeline", "Raw", "What the model saw", "Review", *mark_proof("Compacted", "Configuration")],
+)
 def test_conversation_view_is_accessible(visit: Visit, name: str):
     path = visit.find("A tour of questions and answers")
     page = visit.open(list_tabs(visit.home, path)[name])
