@@ -49,13 +49,18 @@ def test_first_event_is_near_the_top(visit: Visit, size: tuple[int, int]):
         expect(part).to_be_in_viewport(ratio=0.99)
 
 
-def test_a_title_with_room_is_whole_and_its_metadata_is_no_tab_stop(visit: Visit):
+def test_a_call_takes_one_row_and_the_header_uses_the_room_that_it_has(visit: Visit):
     page = visit.open(visit.find(TOUR), size=WIDE)
+    row = page.locator("details[data-kind=tool_call_request]:not([open]) > summary").first
+    assert get_box(row)["height"] <= MAX_ROW_HEIGHT
     title = page.locator("h1")
     assert title.evaluate("each => each.scrollWidth <= each.clientWidth")
     page.locator("#counts").evaluate("each => { each.style.display = 'none' }")
     page.set_viewport_size({"width": 1279, "height": 800})
     expect(page.locator("#metadata-bar:not([tabindex])")).to_be_visible()
+    page.locator("#counts").evaluate("each => { each.style.display = '' }")
+    page.set_viewport_size({"width": 1000, "height": 800})
+    expect(page.locator("#metadata .place")).to_be_in_viewport(ratio=1)
 
 
 def test_the_metadata_wraps_on_a_phone_without_scripts(visit: Visit):
@@ -65,14 +70,6 @@ def test_the_metadata_wraps_on_a_phone_without_scripts(visit: Visit):
     assert len(parts) > 2
     for part in parts:
         expect(part).to_be_in_viewport(ratio=1)
-
-
-def test_a_call_takes_one_row_and_a_narrow_window_has_the_workspace(visit: Visit):
-    page = visit.open(visit.find(TOUR))
-    row = page.locator("details[data-kind=tool_call_request]:not([open]) > summary").first
-    assert get_box(row)["height"] <= MAX_ROW_HEIGHT
-    page.set_viewport_size({"width": 1000, "height": 800})
-    expect(page.locator("#metadata .place")).to_be_in_viewport(ratio=1)
 
 
 def test_a_conversation_of_a_list_takes_two_lines(visit: Visit):
@@ -87,12 +84,18 @@ def test_the_table_of_the_audit_begins_on_the_first_screen(visit: Visit):
     assert get_box(page.locator("tbody tr").first)["y"] <= MAX_TABLE_TOP
 
 
-def test_the_tabs_stay_where_they_are_from_view_to_view(visit: Visit):
+def test_tabs_stay_where_they_are_and_forced_colors_mark_the_current(visit: Visit):
     page = visit.open(visit.find(TOUR))
+    page.emulate_media(forced_colors="active")
+    for selector, edge in ((".views a", "bottom"), (".outline li[data-turn]", "left")):
+        marks = page.locator(selector).evaluate_all(LIST_MARKED, edge)
+        assert len(marks) > 1
+        assert sum(marks) == 1, selector
+    page.emulate_media(forced_colors="none")
     tabs = page.get_by_label("Conversation views").get_by_role("link")
     names = tabs.all_inner_texts()
     places = []
-    for name in names[: choose_size(3, 7)]:
+    for name in names[: choose_size(2, 7)]:
         page.get_by_label("Conversation views").get_by_role("link", name=name).click()
         expect(page.get_by_role("link", name=name, exact=True)).to_have_attribute(
             "aria-current", "page"
@@ -102,15 +105,6 @@ def test_the_tabs_stay_where_they_are_from_view_to_view(visit: Visit):
     assert len(set(places)) == 1, places
 
 
-def test_forced_colors_mark_the_current_tab_and_turn_alone(visit: Visit):
-    page = visit.open(visit.find(TOUR))
-    page.emulate_media(forced_colors="active")
-    for selector, edge in ((".views a", "bottom"), (".outline li[data-turn]", "left")):
-        marks = page.locator(selector).evaluate_all(LIST_MARKED, edge)
-        assert len(marks) > 1
-        assert sum(marks) == 1, selector
-
-
 def open_menu(page: Page, name: str) -> Locator:
     menu = page.locator(".toolbar details.menu").filter(has_text=name).first
     menu.locator("summary").click()
@@ -118,19 +112,22 @@ def open_menu(page: Page, name: str) -> Locator:
     return menu
 
 
-@pytest.mark.parametrize("place", ["/audit/ledger", *mark_proof("reviews")])
-def test_the_current_tab_of_a_phone_is_in_view(visit: Visit, place: str):
-    path = place if place.startswith("/") else f"{visit.find(TOUR)}/{place}"
-    page = visit.open(path, size=PHONE)
+def check_current_tab(page: Page) -> None:
     expect(page.locator(".views a[aria-current]")).to_be_in_viewport(ratio=0.99)
     assert page.evaluate("scrollY") == 0
+
+
+@pytest.mark.proof  # a variant: the tabs of the audit below
+def test_the_current_tab_of_a_phone_is_in_view(visit: Visit):
+    check_current_tab(visit.open(f"{visit.find(TOUR)}/reviews", size=PHONE))
 
 
 @pytest.mark.parametrize(
     "path", ["/audit/ledger", *mark_proof("/audit?demo=1", "/audit/decisions?demo=1")]
 )
-def test_long_texts_of_a_table_wrap_on_a_phone(visit: Visit, path: str):
+def test_phone_shows_the_current_tab_and_wraps_long_texts_of_a_table(visit: Visit, path: str):
     page = visit.open(path, size=PHONE)
+    check_current_tab(page)
     cells = page.locator(".labelled td.nowrap, .labelled td:nth-child(2)")
     for text in ("remembered answer " * 5, "w" * 150):
         cells.evaluate_all("(cells, text) => cells.forEach(e => { e.textContent = text; })", text)
@@ -188,8 +185,16 @@ def test_a_menu_that_is_higher_than_the_window_scrolls(visit: Visit, size: tuple
     menu.get_by_role("link").first.click(trial=True)
 
 
-def test_toolbar_of_a_phone_leads_to_a_turn_and_expands_all(visit: Visit):
+def test_toolbar_of_a_phone_exports_leads_to_a_turn_and_expands_all(visit: Visit):
     page = visit.open(visit.find(TOUR), size=PHONE)
+    page.locator(".toolbar summary", has_text="Export").click()
+    menu = page.locator(".toolbar .menu-body").filter(has=page.locator(".download-link"))
+    expect(menu.locator(".download-link .muted").first).to_be_visible()
+    box = menu.bounding_box()
+    assert box
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= PHONE[0]
+    page.keyboard.press("Escape")
     outline = page.locator("#outline")
     expect(outline).to_be_hidden()
     button = page.get_by_role("button", name="Outline")

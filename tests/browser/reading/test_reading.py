@@ -6,7 +6,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.pages import Visit, path_of
-from tests.machine.browsing import PHONE
 
 pytestmark = pytest.mark.browser
 
@@ -46,18 +45,7 @@ def test_second_page_of_a_visit_asks_for_no_static_file_again(visit: Visit):
     assert [name for name in sizes if name in names and sizes[name]] == []
 
 
-def test_export_menu_on_a_phone_stays_on_the_screen(visit: Visit):
-    page = visit.open(visit.find(TOUR), size=PHONE)
-    page.locator(".toolbar summary", has_text="Export").click()
-    menu = page.locator(".toolbar .menu-body").filter(has=page.locator(".download-link"))
-    expect(menu.locator(".download-link .muted").first).to_be_visible()
-    box = menu.bounding_box()
-    assert box
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= PHONE[0]
-
-
-def test_the_filter_box_filters_while_typing(visit: Visit):
+def test_filter_box_filters_while_typing_says_so_and_back_undoes_it(visit: Visit):
     page = visit.open()
     box = page.get_by_label("Filter by title")
     box.press_sequentially("nobody")
@@ -65,21 +53,18 @@ def test_the_filter_box_filters_while_typing(visit: Visit):
     expect(page.locator("#list .row-link")).to_have_text("A night with nobody at the desk")
     expect(page).to_have_url(re.compile(r"\?q=nobody"))
     expect(box).to_be_focused()
+    announcer = page.locator("#announcer")
+    expect(announcer).to_have_text("1 conversation")
     page.reload()
     expect(page.locator("#list .row")).to_have_count(1)
     page.get_by_label("Filter by title").fill("no such title")
     expect(page.locator("#list .empty")).to_contain_text("No conversation has “no such title”")
-
-
-def test_the_back_button_takes_a_filter_off(visit: Visit):
-    page = visit.open()
-    page.get_by_label("Filter by title").fill("nobody")
-    expect(page.locator("#list .row")).to_have_count(1)
+    expect(announcer).to_contain_text("No conversation has “no such title” in its title.")
     page.go_back()
-    expect(page.get_by_role("link", name=TOUR)).to_be_visible()
+    expect(page.locator("#list .row")).to_have_count(1)
 
 
-@pytest.mark.proof  # by keyboard in make test
+@pytest.mark.proof  # by its key in test_keys
 def test_a_call_and_its_inquiry_unfold_by_mouse(visit: Visit):
     page = tour(visit)
     call = page.locator(CALL).filter(has=page.locator(INQUIRY)).first
@@ -94,6 +79,7 @@ def test_a_call_and_its_inquiry_unfold_by_mouse(visit: Visit):
     expect(inquiry).to_be_hidden()
 
 
+@pytest.mark.proof  # by its key in test_keys
 def test_a_call_and_its_inquiry_unfold_by_keyboard(visit: Visit):
     page = tour(visit)
     call = page.locator(CALL).filter(has=page.locator(INQUIRY)).first
