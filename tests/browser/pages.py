@@ -119,10 +119,13 @@ class Visit:
 
     def begin(self, text: str = "Show me", *, workspace: str = "Demo", **look: Any) -> Page:
         """Start a conversation as a program does; returns its page."""
-        place = self.home.workspaces()[workspace]
-        path = self.home.owner.begin(place, text)
+        return self.open(self.begin_unseen(text, workspace), **look)
+
+    def begin_unseen(self, text: str, workspace: str = "Demo") -> str:
+        """Start a conversation as a program does; returns its path."""
+        path = self.home.owner.begin(self.home.workspaces()[workspace], text)
         self.begun_paths.append(path)
-        return self.open(path, **look)
+        return path
 
     def begin_on(self, page: Page, text: str, workspace: str = "Demo") -> None:
         """Start a conversation with the form on a page."""

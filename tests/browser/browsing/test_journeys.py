@@ -77,14 +77,10 @@ def test_find_reaches_events_far_from_the_loaded_window(visit: Visit, long_book:
     expect(journey.find_match_count(page)).to_have_text("1 of 1 match")
 
 
+# tests/web/transcript/test_windows has the weight; reading/test_windows looks at what loads.
+@pytest.mark.proof
 @pytest.mark.parametrize(
-    "query",
-    [
-        pytest.param("", marks=pytest.mark.proof),
-        f"?at={LENGTH // 2}",
-        pytest.param("?at=end#composer", marks=pytest.mark.proof),
-        pytest.param("?show=person,tools", marks=pytest.mark.proof),
-    ],
+    "query", ["", f"?at={LENGTH // 2}", "?at=end#composer", "?show=person,tools"]
 )
 def test_a_window_of_a_long_conversation_is_light_and_comes_alone(
     visit: Visit, long_book: Book, query: str

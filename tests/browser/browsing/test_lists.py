@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.looks import check_accessibility
 from tests.browser.pages import Visit, path_of, wait_until_connected
+from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -25,7 +26,7 @@ def rows(page: Page) -> list[str]:
 
 def begin_and_list(visit: Visit, title: str) -> Page:
     """Begin a conversation; return the list that shows it alone."""
-    visit.begin(title)
+    visit.begin_unseen(title)
     page = visit.open(f"/conversations?q={title}")
     expect(page.locator("#list .row")).to_have_count(1)
     return page
@@ -150,7 +151,8 @@ def test_a_title_and_labels_are_changed_with_scripts_off(visit: Visit):
 
 
 def test_start_page_opens_open_questions_by_keyboard(visit: Visit):
-    visit.begin("Start roses")
+    visit.begin_unseen("Start roses")
+    wait_until(lambda: "Shall I show you" in visit.home.owner.get("/").text, "a question waits")
     page = visit.open("/")
     check_accessibility(page)
     page.keyboard.press("j")

@@ -112,6 +112,7 @@ def test_keys_go_from_card_to_card(visit: Visit):
 
 
 def test_the_first_card_has_the_focus_on_the_questions_page(visit: Visit):
-    visit.begin(ASK)
+    visit.begin_unseen(ASK)
+    wait_until(lambda: "Delete it?" in visit.home.owner.get("/questions").text, "it waits")
     page = visit.open("/questions")
     expect(page.locator(".card[data-outcome=open]").first).to_be_focused()

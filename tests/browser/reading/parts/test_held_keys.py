@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_held_key_archives_and_pins_no_conversation(visit: Visit):
-    visit.begin("Held roses")
+    visit.begin_unseen("Held roses")
     page = visit.open("/conversations?q=Held+roses")
     posts: list[str] = []
     page.on("request", lambda request: posts.extend([request.post_data or ""]))
