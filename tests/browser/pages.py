@@ -37,6 +37,8 @@ class Home:
         self.server = server
         self.owner = self.sign_in(server.link)
         self._workspaces: dict[str, str] = {}
+        #: The paths of conversations that were found, by the beginnings of their titles.
+        self.path_by_title: dict[str, str] = {}
 
     def sign_in(self, link: str) -> Visitor:
         """Use a link up."""
@@ -111,7 +113,12 @@ class Visit:
         return page
 
     def find(self, title: str) -> str:
-        """Return the path of the one listed conversation whose title begins so."""
+        """Return the path of the one listed conversation whose title begins so, which it keeps."""
+        if title not in self.home.path_by_title:
+            self.home.path_by_title[title] = self._find(title)
+        return self.home.path_by_title[title]
+
+    def _find(self, title: str) -> str:
         listed = self.home.owner.get(f"/conversations?{urlencode({'q': title})}").text
         match = re.search(rf'href="(/conversations/\d+)[^<]*>[^<]*(?:<(?!/a)[^<]*)*{title}', listed)
         assert match, f"{title} is not listed"

@@ -15,6 +15,7 @@ from tests.browser.pages import Home, Visit, wait_until_connected
 from tests.browser.payloads import DIFF, PAYLOADS_TITLE
 from tests.machine.browsing import Pages
 from tests.machine.ports import wait_until
+from tests.machine.sizes import IS_PROOF
 
 pytestmark = pytest.mark.browser
 
@@ -39,7 +40,7 @@ def call(page: Page, tool: str) -> None:
     page.keyboard.press("Enter")
 
 
-def test_a_long_result_is_fetched_when_its_call_is_unfolded(page: Page):
+def test_long_result_is_fetched_when_unfolded_and_a_message_on_demand(page: Page):
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
     content = page.locator("[data-tool=read] [data-payload=content]")
@@ -51,22 +52,27 @@ def test_a_long_result_is_fetched_when_its_call_is_unfolded(page: Page):
     call(page, "read")
     expect(content).to_contain_text("line 2999")
     assert len([url for url in urls if "/events/" in url]) == 1
-
-
-def test_show_all_of_a_message_loads_it_in_place_and_takes_the_focus(page: Page):
-    content = page.locator("article.assistant [data-payload=content]").last
-    link = content.get_by_role("link", name="Show all")
+    message = page.locator("article.assistant [data-payload=content]").last
+    link = message.get_by_role("link", name="Show all")
     link.focus()
     page.keyboard.press("Enter")
-    expect(content).to_contain_text("line 2999")
-    expect(content).to_be_focused()
+    expect(message).to_contain_text("line 2999")
+    expect(message).to_be_focused()
 
 
-def test_code_is_colored_once_it_is_seen(page: Page):
+def test_code_is_colored_once_it_is_seen_and_copied_alone(page: Page):
     content = page.locator("article.assistant [data-payload=content]").first
     content.evaluate(SCROLL)
     expect(content.locator(".k").first).to_have_text("def")
     assert "Look:" in content.inner_text()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    block = page.locator("article.assistant pre").first
+    words = block.inner_text()
+    block.hover()
+    block.get_by_role("button", name="Copy this block").click()
+    expect(page.locator("#announcer")).to_have_text("Block copied.")
+    assert page.evaluate("navigator.clipboard.readText()").strip() == words.strip()
+    assert "Copy" not in words
 
 
 def test_a_message_a_call_and_a_link_are_copied(page: Page):
@@ -86,17 +92,6 @@ def test_a_message_a_call_and_a_link_are_copied(page: Page):
     assert json.loads(page.evaluate(script))["result"]["content"] == DIFF
 
 
-def test_a_block_of_code_is_copied_alone(page: Page):
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    block = page.locator("article.assistant pre").first
-    words = block.inner_text()
-    block.hover()
-    block.get_by_role("button", name="Copy this block").click()
-    expect(page.locator("#announcer")).to_have_text("Block copied.")
-    assert page.evaluate("navigator.clipboard.readText()").strip() == words.strip()
-    assert "Copy" not in words
-
-
 @pytest.mark.proof  # a variant
 def test_copy_button_announces_a_failure(page: Page, open_page: Pages):
     open_page.forgive("status of 404")
@@ -110,7 +105,7 @@ def test_event_payloads_are_accessible(page: Page):
         call(page, tool)
         page.locator(f"[data-tool={tool}] [data-payload=content]").evaluate(SCROLL)
     expect(page.locator("[data-tool=read] [data-payload=content]")).to_contain_text("line 2999")
-    check_accessibility(page)
+    check_accessibility(page, "" if IS_PROOF else "#transcript")
 
 
 @contextmanager
