@@ -52,6 +52,16 @@ def test_strip_of_times_is_fetched_again_once_the_page_reconnects(visit: Visit):
     second_page.unroute(TIMELINE)
     second_page.evaluate(RECONNECT)
     expect(strip).to_contain_text("running")
+
+
+@pytest.mark.proof  # a variant: what is lost is fetched again as above
+def test_strip_of_times_that_misses_the_end_of_a_turn_is_fetched_again(visit: Visit):
+    visit.pages.forgive(LOST)
+    page = visit.begin("Strip")
+    second_page = visit.open(page.url.removeprefix(visit.server.url))
+    wait_until_connected(second_page)
+    strip = second_page.locator("#time-strip")
+    expect(strip).to_contain_text("running")
     lose_requests(second_page, TIMELINE)
     with second_page.expect_event("requestfailed"):
         page.locator("#composer").get_by_role("button", name="Stop", exact=True).click()

@@ -122,7 +122,6 @@ PROVEN = {
     "question-context": "question",
     "question-settings": "people",
     "question-snooze-choose": "asking/test_prompts",
-    "questions": "here",
     "readers": "secrets",
     "review-queue": "reviews",
     "second-factor": "reading/test_second_factor",
@@ -286,6 +285,7 @@ def test_conversation_is_accessible_collapsed_and_expanded(visit: Visit, title: 
     check_accessibility(page)
 
 
+@pytest.mark.proof  # a toast is shown in test_keys
 def test_toast_is_accessible_and_covers_no_jump_link(visit: Visit):
     page = visit.begin("Say it", size=(PHONE[0], 560))
     find_card(page, BOOLEAN)
@@ -304,13 +304,12 @@ def test_toast_is_accessible_and_covers_no_jump_link(visit: Visit):
     expect(page.locator("body > .toast")).to_be_visible()
 
 
+@pytest.mark.proof  # asking/test_card, test_links and test_prompts look at cards of each kind
 def test_open_and_settled_cards_are_accessible(visit: Visit):
     page = visit.begin("Card")
     for kind in (BOOLEAN, SELECT, TEXT, SECRET):
         find_card(page, kind)
-        # The other kinds are seen in asking/test_links and asking/test_card.
-        if IS_PROOF or kind == SECRET:
-            check_accessibility(page, "#inbox")
+        check_accessibility(page, "#inbox")
         decline_question(page, kind)
     check_under_proof(page)
     page.goto(f"{visit.server.url}/questions")

@@ -119,6 +119,7 @@ def test_find_key_n_continues_outside_the_field(shelf: Visit, indexed_path: str)
     assert get_current_anchor(page) == first
 
 
+@pytest.mark.proof  # the call of the test below is folded too
 def test_a_fold_that_hides_a_hit_is_unfolded(visit: Visit):
     page = visit.open(visit.find("A night with nobody at the desk"))
     visit.home.owner.wait_until_indexed()
@@ -156,6 +157,7 @@ def test_escape_closes_only_find(shelf: Visit, indexed_path: str):
     assert get_current_anchor(page) == anchor
 
 
+@pytest.mark.proof  # convenience
 def test_opening_find_leaves_the_reader_where_they_are(shelf: Visit, indexed_path: str):
     page = shelf.open(f"{indexed_path}?at={MIDDLE}")
     page.locator(ITEMS).nth(20).evaluate("each => each.scrollIntoView({behavior: 'instant'})")

@@ -61,7 +61,7 @@ def to_unanswered(page: Page) -> str:
     return unanswered
 
 
-@pytest.mark.proof  # test_keys, of what is expanded; a link to a collapsed fold, below
+@pytest.mark.proof  # a link to a collapsed fold, below; tests/web/transcript/test_windows
 @pytest.mark.parametrize("javascript", [True, False])
 def test_copied_url_collapses_the_same_folds_for_another_person(visit: Visit, javascript: bool):
     page = night(visit)
@@ -104,7 +104,7 @@ def test_collapsed_fold_stays_so_for_a_link_to_it_and_after_a_reload(visit: Visi
     assert get_address_params(page)["shut"] == anchor
 
 
-@pytest.mark.proof  # what was opened, in test_keys
+@pytest.mark.proof  # a reload, above
 def test_collapsed_fold_stays_collapsed_when_its_window_reloads(shelf: Visit):
     page = shelf.open(long_one(shelf))
     anchor = shut(page)

@@ -119,7 +119,7 @@ def test_url_leads_to_the_current_event(visit: Visit):
     expect(second_page.locator(f"#{anchor}")).to_be_in_viewport()
 
 
-@pytest.mark.proof  # the test of toasts below presses it too
+@pytest.mark.proof  # a variant
 def test_key_without_a_further_event_stays_and_shows_a_message(visit: Visit):
     page = tour(visit)
     page.keyboard.press("j")
@@ -129,6 +129,7 @@ def test_key_without_a_further_event_stays_and_shows_a_message(visit: Visit):
     at(page, first)
 
 
+@pytest.mark.proof  # the toast of a step that fails, below
 def test_toast_of_a_key_is_shown_and_announced_once(visit: Visit):
     page = tour(visit)
     page.keyboard.press("j")
@@ -308,6 +309,9 @@ def test_l_copies_the_link_of_the_event(visit: Visit):
     assert link == f"{visit.server.url}{path_of(page)}?at={anchor}#{anchor}"
 
 
+# The journey of browsing/test_keyboard has the address of a fold; test_folds opens it again, and
+# tests/web/transcript/test_windows folds what an address names for whoever comes.
+@pytest.mark.proof
 def test_copied_url_expands_the_same_folds_for_another_person(visit: Visit):
     page = tour(visit)
     call = page.locator(".fold.tool:has(details.inquiry)").first

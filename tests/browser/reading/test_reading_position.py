@@ -40,6 +40,7 @@ def is_at_place(page: Page, place: tuple[str, float]) -> bool:
     return anchor == place[0] and abs(top - place[1]) <= STILL
 
 
+@pytest.mark.proof  # convenience; test_folds reloads an address that names an event
 def test_reload_and_browser_back_restore_the_reading_position(shelf: Visit):
     page = shelf.open(long_one(shelf))
     place = down(page)
@@ -53,7 +54,7 @@ def test_reload_and_browser_back_restore_the_reading_position(shelf: Visit):
     wait_until(lambda: is_at_place(page, place), "the same stands at the same height")
 
 
-@pytest.mark.proof  # a reload, further down, stays
+@pytest.mark.proof  # convenience
 def test_the_address_stays_while_the_part_that_it_names_is_read(shelf: Visit):
     page = shelf.open(long_one(shelf))
     scroll_page(page, 600)
