@@ -1,12 +1,14 @@
 """The audit table where there are a million inquiries, against a thousand.
 
 Each operation is a whole page by Django's test client. The value is that of the operation with the
-worst ratio: the audit is as slow as its slowest filter.
+worst ratio: the audit is as slow as its slowest filter. The worst of so many is the unluckiest,
+too, so those with the worst ratios are measured again, three times as long.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from html import unescape
@@ -23,7 +25,9 @@ from tests.store import making
 
 #: Inquiries that the many are compared with.
 FEW = 1000
-ROUNDS = 9
+ROUNDS, REPEATED_ROUNDS = 9, 27
+#: Operations that are measured again.
+REPEATED = 4
 WORKSPACE_COUNT = 5
 CONVERSATIONS = 100
 #: Filters, orders and both; each is opened, and then the page that follows, where there is one.
@@ -66,25 +70,34 @@ _SECONDS = int(timedelta(days=6 * 365).total_seconds())
 
 def measure_table(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of the operation with the worst ratio, among many and among few."""
-    value, floor = max(compare_pages(bench, progress).values(), key=lambda pair: pair[0] / pair[1])
-    return value, floor
+    return max(compare_worst_pages(bench, progress).values(), key=_get_ratio)
 
 
-def compare_pages(bench: BenchRun, progress: Progress) -> dict[str, tuple[float, float]]:
-    """Return the milliseconds of each operation, among many and among few."""
+def compare_worst_pages(bench: BenchRun, progress: Progress) -> dict[str, tuple[float, float]]:
+    """Return the milliseconds of the operations with the worst ratios, among many and few."""
     many, few = (AuditDatabase(bench, count) for count in (bench.size.audited_inquiries, FEW))
     paths = PATHS[: bench.size.audit_operations]
-    pairs: dict[str, tuple[float, float]] = {}
 
-    def report(done: int, total: int) -> None:
-        progress(len(pairs) * total + done, len(paths) * total)
+    def compare(paths: Sequence[str], rounds: int) -> dict[str, tuple[float, float]]:
+        pairs: dict[str, tuple[float, float]] = {}
+        for path in paths:
+            value, floor = measure_interleaved(
+                bench,
+                partial(many.time_pages, path),
+                partial(few.time_pages, path),
+                lambda done, total: progress(len(pairs) * total + done, len(paths) * total),
+                rounds,
+            )
+            pairs[path] = value * 1000, floor * 1000
+        return pairs
 
-    for path in paths:
-        value, floor = measure_interleaved(
-            bench, partial(many.time_pages, path), partial(few.time_pages, path), report, ROUNDS
-        )
-        pairs[path] = value * 1000, floor * 1000
-    return pairs
+    pairs = compare(paths, ROUNDS)
+    worst_paths = sorted(pairs, key=lambda path: _get_ratio(pairs[path]))[-REPEATED:]
+    return compare(worst_paths, REPEATED_ROUNDS)
+
+
+def _get_ratio(pair: tuple[float, float]) -> float:
+    return pair[0] / pair[1]
 
 
 class AuditDatabase:
