@@ -17,7 +17,7 @@ from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import ReviewState
 from jpweb.store.models import Conversation, DisplayReceipt, Inquiry, ReviewTask, Workspace
 from jpweb.store.reviews import inquiry_ranges
-from jpweb.store.reviews.inquiry_ranges import Order
+from jpweb.store.reviews.inquiry_ranges import FilteredRange, Order
 from jpweb.store.reviews.reviews import SubjectState
 from jpweb.store.sql import keyset_merge
 from jpweb.store.sql.compiled_query import CompiledQuery
@@ -68,6 +68,7 @@ NO_RECEIPTS = ReceiptCounts(0, 0)
 def load_page(
     workspaces: list[Workspace],
     filters: AuditFilters,
+    time_range: FilteredRange,
     order: Order,
     after: int,
     *,
@@ -75,13 +76,14 @@ def load_page(
 ) -> InquiryPage:
     """Return the rows after the one with key ``after``, 0 for the first.
 
-    ``workspaces`` are those of ``audit.choose_workspaces`` for the same filters. ``has_first``:
-    the page begins with the row.
+    ``workspaces`` are those of ``audit.choose_workspaces``, and ``time_range`` that of
+    ``inquiry_ranges.narrow_by_time``, for the same filters. ``has_first``: the page begins with
+    the row.
     """
     workspace_ids = [workspace.pk for workspace in workspaces]
     keys: list[int] = []
     for index_range in inquiry_ranges.list_ranges(
-        workspace_ids, filters, order, after, has_first=has_first
+        workspace_ids, filters, time_range, order, after, has_first=has_first
     ):
         limit = PAGE_ROWS + 1 - len(keys)
         range_page = keyset_merge.find_nearest(

@@ -71,6 +71,7 @@ def narrow_by_time(workspace_ids: list[int], filters: AuditFilters) -> FilteredR
 def list_ranges(
     workspace_ids: list[int],
     filters: AuditFilters,
+    time_range: FilteredRange,
     order: Order,
     after: int,
     *,
@@ -78,6 +79,7 @@ def list_ranges(
 ) -> list[IndexRange]:
     """Return the ranges that follow the row with a key, 0 for the first, one after the other.
 
+    ``time_range`` is that of ``narrow_by_time`` for the same filters.
     A key of no row in these workspaces is 0: else pages would compare with rows of others.
     They are the rest of the rows with its value, and then the rows with other values. One range
     with OR would read all rows of the value for each page. ``has_first``: they begin with the row.
@@ -87,7 +89,8 @@ def list_ranges(
     if filters == AuditFilters() and not after:
         return [_make_first_range(order)]
     sort_column = SORT_COLUMNS[order.name]
-    rows, condition, _ = _narrow(workspace_ids, filters, order)
+    is_by_time = order.name == "asked"
+    rows, condition, _ = time_range if is_by_time else _narrow_by_order(filters, order)
     rows = rows.annotate(sort_value=sort_column)
     listed_rows = Inquiry.objects.filter(workspace_id__in=workspace_ids)
     last_row = listed_rows.filter(pk=after).values_list(sort_column).first() if after else None
@@ -117,10 +120,8 @@ def _make_first_range(order: Order) -> IndexRange:
     return _make_range(rows, Q(), order)
 
 
-def _narrow(workspace_ids: list[int], filters: AuditFilters, order: Order) -> FilteredRange:
+def _narrow_by_order(filters: AuditFilters, order: Order) -> FilteredRange:
     """Return the rows of an order's index; only a filter of its own column narrows them."""
-    if order.name == "asked":
-        return narrow_by_time(workspace_ids, filters)
     values = _get_values(filters)
     column = _TEXT_COLUMNS.get(order.name)
     rows = Inquiry.objects.all()

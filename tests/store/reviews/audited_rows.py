@@ -11,7 +11,7 @@ from typing import Any
 from jpweb.store import audit
 from jpweb.store.audit import AuditFilters
 from jpweb.store.models import Conversation, Inquiry, Person, Workspace
-from jpweb.store.reviews import inquiry_counts, inquiry_pages, state_counts
+from jpweb.store.reviews import inquiry_counts, inquiry_pages, inquiry_ranges, state_counts
 from jpweb.store.reviews.inquiry_counts import Sample
 from jpweb.store.reviews.inquiry_pages import InquiryPage
 from jpweb.store.reviews.inquiry_ranges import Order
@@ -75,15 +75,22 @@ def save_many(conversations: Sequence[Conversation], number: int, days: int, see
     Inquiry.objects.bulk_create(rows, batch_size=200)
 
 
-def load_page(person: Person, filters: AuditFilters, order: Order, after: int) -> InquiryPage:
+def load_page(
+    person: Person, filters: AuditFilters, order: Order, after: int, *, has_first: bool = False
+) -> InquiryPage:
     """Return a page of what a person may review."""
-    return inquiry_pages.load_page(list_reviewed(person, filters), filters, order, after)
+    workspaces = list_reviewed(person, filters)
+    time_range = inquiry_ranges.narrow_by_time([each.pk for each in workspaces], filters)
+    return inquiry_pages.load_page(
+        workspaces, filters, time_range, order, after, has_first=has_first
+    )
 
 
 def count_by_state(person: Person, filters: AuditFilters) -> dict[str, StateCount]:
     """Return the numbers of what a person may review."""
     workspace_ids = [workspace.pk for workspace in list_reviewed(person, filters)]
-    return state_counts.count_by_state(workspace_ids, filters)
+    time_range = inquiry_ranges.narrow_by_time(workspace_ids, filters)
+    return state_counts.count_by_state(workspace_ids, filters, time_range)
 
 
 def list_reviewed(person: Person, filters: AuditFilters) -> list[Workspace]:

@@ -106,9 +106,8 @@ def test_inquiry_page_from_a_row_continues_in_its_order(auditor: Person, name: s
     for is_descending in (True, False):
         order = Order(name, is_descending)
         keys = [row.pk for row in list_all(auditor, order)]
-        workspaces = audited_rows.list_reviewed(auditor, AuditFilters())
         for number, key in enumerate(keys):
-            page = inquiry_pages.load_page(workspaces, AuditFilters(), order, key, has_first=True)
+            page = audited_rows.load_page(auditor, AuditFilters(), order, key, has_first=True)
             assert [row.pk for row in page.rows] == keys[number : number + 2]
 
 
@@ -119,17 +118,12 @@ def test_inquiry_page_from_a_row_continues_in_its_order(auditor: Person, name: s
 def test_inquiry_page_from_a_row_of_others_is_that_of_a_missing_row(
     auditor: Person, name: str, has_first: bool
 ):
-    workspaces = audited_rows.list_reviewed(auditor, AuditFilters())
     missing_key = Inquiry.objects.latest("pk").pk + 1
     for foreign_row in Inquiry.objects.filter(workspace__name="Cellar"):
         for is_descending in (True, False):
             foreign_page, missing_page = (
-                inquiry_pages.load_page(
-                    workspaces,
-                    AuditFilters(),
-                    Order(name, is_descending),
-                    key,
-                    has_first=has_first,
+                audited_rows.load_page(
+                    auditor, AuditFilters(), Order(name, is_descending), key, has_first=has_first
                 )
                 for key in (foreign_row.pk, missing_key)
             )

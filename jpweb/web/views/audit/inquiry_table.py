@@ -18,6 +18,7 @@ from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Role, SavedPage
 from jpweb.store.database import clock
 from jpweb.store.reviews import exported_reviews, inquiry_pages, inquiry_ranges, state_counts
+from jpweb.store.reviews.inquiry_pages import InquiryPage
 from jpweb.store.reviews.inquiry_ranges import Order
 from jpweb.store.reviews.state_counts import StateCount
 from jpweb.store.search import saved_searches
@@ -39,6 +40,7 @@ from jpweb.web.views.audit.inquiry_rows import (
 from jpweb.web.views.audit.quick_ranges import list_ranges
 
 if TYPE_CHECKING:
+    from jpweb.store.models import Workspace
     from jpweb.web.http import Request
 
 
@@ -56,12 +58,11 @@ def list_inquiries(request: Request) -> HttpResponse:
     order = parse_order(request.GET.get("sort", ""))
     workspaces = audit.sort_workspaces(access.list_workspaces(request, Role.AUDITOR))
     shown_workspaces = audit.choose_workspaces(workspaces, filters)
-    page = inquiry_pages.load_page(
+    page, counts = _load_table(
         shown_workspaces, filters, order, first_key or before_key, has_first=bool(first_key)
     )
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     sorting = {"sort": format_order(order)} if order != Order() else {}
-    counts = state_counts.count_by_state([row.pk for row in shown_workspaces], filters)
     total = sum(count.number for count in counts.values())
     accounts = audit.list_namesakes(workspaces, filters.person)
     context = {
@@ -90,6 +91,16 @@ def list_inquiries(request: Request) -> HttpResponse:
     is_demo_left_out = audit.is_demo_left_out(workspaces, filters)
     context |= _format_queries(query, sorting, page.next_key, has_demo_query=is_demo_left_out)
     return render(request, "audit/index.html", context, status=status)
+
+
+def _load_table(
+    workspaces: list[Workspace], filters: AuditFilters, order: Order, key: int, *, has_first: bool
+) -> tuple[InquiryPage, dict[str, StateCount]]:
+    """Return a page of the table and the counts above it, which read the same range."""
+    workspace_ids = [workspace.pk for workspace in workspaces]
+    time_range = inquiry_ranges.narrow_by_time(workspace_ids, filters)
+    page = inquiry_pages.load_page(workspaces, filters, time_range, order, key, has_first=has_first)
+    return page, state_counts.count_by_state(workspace_ids, filters, time_range)
 
 
 def _format_queries(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from jpweb.store.inquiries import INQUIRY_STATES
-from jpweb.store.reviews import decisions, state_counts
+from jpweb.store.reviews import decisions, inquiry_ranges, state_counts
 from jpweb.store.reviews.state_counts import StateCount
 from jpweb.stream.inquiry import Answered
 from jpweb.web import review_pages
@@ -35,6 +37,14 @@ def test_bar_of_a_state_that_was_not_counted_has_no_number(
     assert page.find_one(**{"data-total": "1000"}).text == "At least 1,000 questions"
     counts["answered"] = StateCount(0, is_least=True)
     assert "At least 0" not in read(world, "/audit").text
+
+
+def test_rows_and_counts_of_two_filters_read_the_same_range(world: World):
+    with CaptureQueriesContext(connection) as queries:
+        read(world, "/audit?tool=deploy&outcome=cancelled")
+    limit = f"LIMIT {inquiry_ranges.MAX_SCANNED_ROWS + 1}"
+    filter_counts = [query for query in queries if f"{limit}) subquery" in query["sql"]]
+    assert len(filter_counts) == 2, "each filter's rows are counted once, to choose the fewest"
 
 
 def test_counts_of_decisions_are_grouped(world: World, monkeypatch: pytest.MonkeyPatch):
