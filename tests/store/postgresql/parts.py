@@ -178,6 +178,8 @@ CORE = (
     "tests/store/maintenance/test_task_leases.py::test_task_lease_has_one_holder",
     "tests/store/maintenance/test_task_leases.py::test_a_lease_lasts_from_the_databases_now",
     "tests/store/maintenance/test_task_leases.py::test_task_lease_passes_to_another_process_after_expiry",
+    "tests/store/ledger/test_chain.py::test_entry_of_a_failed_act_is_rolled_back_with_it",
+    "tests/store/ledger/test_chain.py::test_verification_names_the_entry_that_was_tampered_with",
     "tests/store/ledger/test_chain.py::test_sealing_continues_behind_the_signed_head",
     "tests/store/ledger/test_chain.py::test_sealing_more_entries_than_a_batch_takes_several",
     "tests/store/ledger/test_chain.py::test_purged_entries_are_tombstones_that_verify",
