@@ -50,6 +50,22 @@ def check_head_address(**_: Any) -> list[CheckMessage]:
     ]
 
 
+def check_services(**_: Any) -> list[CheckMessage]:
+    """Return a warning for each word of JPWEB_NOTIFY_SCHEMAS that names no service of Apprise."""
+    if not os.environ.get("JPWEB_NOTIFY_SCHEMAS"):  # Apprise is not imported for the usual ones
+        return []
+    services = apprise_sender.list_services()
+    return [
+        Warning(
+            f"JPWEB_NOTIFY_SCHEMAS has “{schema}”, which is not a service of Apprise.",
+            hint="Write what stands before :// in the service's URLs, such as slack or mailtos.",
+            id="jpweb.W004",
+        )
+        for schema in settings.NOTIFY_SCHEMAS
+        if schema not in services
+    ]
+
+
 def check_secret_key(**_: Any) -> list[CheckMessage]:
     """Return a warning where white space surrounds the secret key: an editor may have added it."""
     if settings.SECRET_KEY.strip() == settings.SECRET_KEY:
@@ -83,4 +99,10 @@ def check_variables(**_: Any) -> list[CheckMessage]:
 
 
 #: All of these, cheap enough for every command.
-SETTINGS_CHECKS = (check_provider, check_head_address, check_secret_key, check_variables)
+SETTINGS_CHECKS = (
+    check_provider,
+    check_head_address,
+    check_services,
+    check_secret_key,
+    check_variables,
+)

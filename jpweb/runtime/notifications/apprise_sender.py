@@ -60,6 +60,12 @@ def describe_fault(url: str) -> str:
     return ""
 
 
+def list_services() -> list[str]:
+    """Return the words of JPWEB_NOTIFY_SCHEMAS that name a service of Apprise, in their order."""
+    known_schemas = _load_apprise().plugins.N_MGR.schemas()
+    return [schema for schema in settings.NOTIFY_SCHEMAS if schema in known_schemas]
+
+
 def redact_address(url: str) -> str:
     """Return an address without its keys: the service and the recipient."""
     try:
@@ -105,10 +111,10 @@ def _parse_address(address_text: str) -> Any:
     url, library = _clean_address(address_text), _load_apprise()
     fields: dict[str, Any] = library.plugins.url_to_dict(url) or {}
     schema = str(fields.get("schema") or url.partition("://")[0]).lower()
-    if schema not in settings.NOTIFY_SCHEMAS:
-        allowed_schemas = ", ".join(settings.NOTIFY_SCHEMAS)
+    services = list_services()
+    if schema not in services:
         raise InvalidAddress(
-            f"“{schema[:40]}” is not supported here. Use one of: {allowed_schemas}."
+            f"“{schema[:40]}” is not supported here. Use one of: {', '.join(services)}."
         )
     arguments = {str(name).lower() for name in fields.get("qsd") or ()}
     if arguments & REFUSED_ARGUMENTS:

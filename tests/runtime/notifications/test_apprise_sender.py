@@ -121,6 +121,12 @@ def test_is_usable_refuses_a_service_no_longer_allowed(settings: Any):
     assert not apprise_sender.is_usable("ntfy://topic")
 
 
+def test_an_allowed_word_that_is_no_service_is_refused_as_an_address(settings: Any):
+    settings.NOTIFY_SCHEMAS = ("slak", "slack")
+    with pytest.raises(apprise_sender.InvalidAddress, match=r"“slak” .* one of: slack[.]"):
+        apprise_sender.check_address("slak://token/channel")
+
+
 async def test_a_message_arrives_as_plain_text(receiver: NotificationReceiver):
     assert (
         await apprise_sender.send_message(1, receiver.url("a-topic"), "Title <b>", "Body *x* & <i>")
