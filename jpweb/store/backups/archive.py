@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -19,8 +20,12 @@ from jpweb.store.errors import InvalidBackup
 #: Version of the file format; raised when an older jpweb cannot read the new one.
 FORMAT_VERSION = 1
 _MANIFEST = "manifest.json"
-#: Errors of ``zipfile`` for a damaged zip; NotImplementedError is an unknown compression.
-_DAMAGE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
+#: Errors of ``zipfile`` for a damaged zip: NotImplementedError is an unknown method or version,
+#: RuntimeError a member that seems encrypted, ValueError a name without a valid encoding.
+_DAMAGE_ERRORS = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
+    ValueError,
+)  # fmt: skip
 
 _encode_json = msgspec.json.Encoder().encode
 _ROW_DECODER = msgspec.json.Decoder(list[Any])
@@ -131,6 +136,10 @@ class ArchiveReader:
             yield
         except (*_DAMAGE_ERRORS, msgspec.MsgspecError) as error:
             raise InvalidBackup(f"{self._name} is damaged: {error}.") from error
+        except OSError as error:  # of a disk, or of an offset before the file's begin
+            raise InvalidBackup(
+                f"{self._name} is damaged or cannot be read: {error.strerror}."
+            ) from error
 
 
 @contextmanager
@@ -162,6 +171,8 @@ def open_archive(path: Path) -> Iterator[ArchiveReader]:
         raise InvalidBackup(f"{path} cannot be read: {error.strerror}.") from error
     except zipfile.BadZipFile:
         raise InvalidBackup(f"{path} is not a jpweb backup.") from None
+    except _DAMAGE_ERRORS as error:
+        raise InvalidBackup(f"{path} is damaged: {error}.") from error
     with archive:
         yield ArchiveReader(archive, str(path))
 
