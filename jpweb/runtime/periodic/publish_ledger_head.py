@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections import deque
 from typing import Any
 
 from django.conf import settings
 
+from jpweb.evidence import ledger_verifier
 from jpweb.runtime.db_threads import run_in_background_thread
 from jpweb.runtime.notifications import apprise_sender
 from jpweb.store.errors import StoreError
@@ -51,7 +51,7 @@ async def _send_head(statement: dict[str, Any]) -> None:
         _SENDER_KEY,
         settings.LEDGER_HEAD_URL,
         f"jpweb: ledger head {sequence}",
-        json.dumps(statement, indent=2),
+        ledger_verifier.encode_canonical(statement),  # one line, as in a file of heads
     )
     if problem:
         # The sender's text about an invalid address is for people who have a page to mend it.
