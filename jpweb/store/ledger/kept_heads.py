@@ -61,6 +61,8 @@ def _append_line(path: Path, line: str) -> None:
 def _read_last_line(path: Path) -> bytes:
     """Return the last line of the file; an empty one of a file that is new or cannot be read."""
     try:
+        if not path.is_file():  # opening a named pipe would wait for its writer
+            return b""
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
             return file.read().strip().rpartition(b"\n")[2]

@@ -168,7 +168,14 @@ def test_ledger_head_of_an_empty_ledger_is_refused():
 
 @pytest.mark.parametrize(
     "text",
-    ["{}\n", "no json\n", "[]\n", '{"head": {"sequence": 1}}\n', '{"head": {"chain_hash": ""}}\n'],
+    [
+        "",
+        "{}\n",
+        "no json\n",
+        "[]\n",
+        '{"head": {"sequence": 1}}\n',
+        '{"head": {"chain_hash": ""}}\n',
+    ],
 )
 def test_file_without_heads_is_refused_by_name(tmp_path: Path, text: str):
     path = tmp_path / "other.txt"
@@ -205,6 +212,13 @@ def test_verify_ledger_names_a_torn_line_of_kept_heads_and_continues(
 def test_missing_file_of_heads_is_refused_by_name(tmp_path: Path, option: str):
     with pytest.raises(CommandError, match=r"missing\.jsonl cannot be read"):
         call("verify_ledger", option, str(tmp_path / "missing.jsonl"))
+
+
+def test_own_file_of_heads_that_cannot_be_read_is_refused_by_name(settings: Any, tmp_path: Path):
+    settings.LEDGER_HEADS = tmp_path / ("a" * 300)
+    record_roles(1)
+    with pytest.raises(CommandError, match="a cannot be read: File name too long"):
+        call("verify_ledger")
 
 
 def test_purge_ledger_empties_old_reads_alone(monkeypatch: pytest.MonkeyPatch):

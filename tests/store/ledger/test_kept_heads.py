@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from django.test import override_settings
 from jpweb.evidence import ledger_verifier
 from jpweb.evidence.ledger_verifier import Problem
 from jpweb.store.choices import Act
+from jpweb.store.errors import StoreError
 from jpweb.store.ledger import kept_heads, sealing, signing, verification
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.models import LedgerEntry, LedgerHead
@@ -47,6 +49,13 @@ def test_head_behind_a_torn_line_has_a_line_of_its_own(tmp_path: Path):
     keep_head(path)
     keep_head(path)
     assert list_sequences(path) == [1, f"{path}, line 2 is not a signed head", 2, 3]
+
+
+def test_named_pipe_in_place_of_the_file_is_refused_without_a_wait(tmp_path: Path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(StoreError, match="pipe cannot be written: Invalid argument"):
+        keep_head(path)
 
 
 def test_torn_line_is_a_problem_beside_those_of_the_chain(tmp_path: Path):

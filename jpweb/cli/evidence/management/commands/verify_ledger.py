@@ -90,7 +90,7 @@ class _KeptHeads:
 
     def __init__(self, own_path: Path, other_paths: list[Path]) -> None:
         self._own_path = own_path
-        self._is_missing = not own_path.exists()
+        self._is_missing = _is_missing(own_path)
         self._other_paths = other_paths
         self._count = 0
 
@@ -113,9 +113,20 @@ class _KeptHeads:
         return f"Compared with {self._count} kept {noun}{note}."
 
 
+def _is_missing(path: Path) -> bool:
+    """Tell whether there is no such file; of one that cannot be looked up, reading says why."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def _read_other_heads(path: Path) -> Iterator[dict[str, Any] | Problem]:
-    """Yield as ``read_heads``. Raises StoreError for a file in which no line is a head."""
+    """Yield as ``read_heads``. Raises StoreError for a file without a head, also an empty one."""
     lines = list(kept_heads.read_heads(path))
-    if lines and all(isinstance(line, Problem) for line in lines):
+    if all(isinstance(line, Problem) for line in lines):
         raise StoreError(f"{path} is not a file of signed heads.")
     yield from lines
