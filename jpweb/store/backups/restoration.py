@@ -80,13 +80,14 @@ def _record_restoration(file_name: str, manifest: Manifest, replaced_rows: int) 
 def _check_older_target(*, replace: bool) -> None:
     """Refuse a database of an older jpweb before it is migrated.
 
+    One without rows is empty: the migrations of an earlier start or restore were interrupted.
     Raises DatabaseUnavailable, DatabaseNotEmpty and DatabaseInUse.
     """
     with bootstrap.translate_errors():
         applied_migrations = schemas.read_migrations(connection)
         if not applied_migrations or applied_migrations >= set(schemas.list_migrations()):
             return
-        if not replace:
+        if not replace and tables.has_rows(connection):
             raise DatabaseNotEmpty(
                 "The database is of an older jpweb. Use an empty one, or --force, which deletes "
                 "all of its rows."

@@ -63,6 +63,8 @@ REPLACED_COLUMNS: Mapping[type[models.Model], Mapping[str, Any]] = {
     Inquiry: {"waiter": "", "seal_key": ""},  # the key of a process that waits for a secret
     Conversation: {"needs_indexing": True, "indexed_entry_count": 0, "indexed_revision": 0},
 }
+#: Begin of the names of the tables of which SQLite's search index consists.
+_INDEX_PREFIX = "store_passage_words"
 #: Rows of one SELECT or one ``executemany``.
 _BATCH_ROWS = 200
 
@@ -86,6 +88,20 @@ def count_rows(connection: BaseDatabaseWrapper) -> int:
     names = [describe_table(model).name for model in list_models()]
     with connection.cursor() as cursor:
         return sum(_count_table(cursor, connection.ops.quote_name(name)) for name in names)
+
+
+def has_rows(connection: BaseDatabaseWrapper) -> bool:
+    """Tell whether a table of the store has a row, whatever migrations were applied.
+
+    Tables inside the search index of SQLite have some from the beginning.
+    """
+    with connection.cursor() as cursor:
+        for name in connection.introspection.table_names(cursor):
+            if name.startswith("store_") and not name.startswith(_INDEX_PREFIX):
+                cursor.execute(f"SELECT 1 FROM {connection.ops.quote_name(name)} LIMIT 1")  # noqa: S608  a name of the database itself
+                if cursor.fetchone() is not None:
+                    return True
+    return False
 
 
 def read_rows(connection: BaseDatabaseWrapper, model: type[models.Model]) -> Iterator[list[Any]]:
