@@ -148,6 +148,8 @@ def _check_layout(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> N
     assert file is not None  # noqa: S101  the archive is open
     end = 0
     for member in sorted(members, key=lambda member: member.header_offset):
+        if member.header_offset < 0:  # zipfile counts offsets back from the end of the zip
+            raise InvalidBundle("the bundle", "bytes are missing in it")
         is_next = member.header_offset == end
         if not is_next or member.comment or member.extra != _make_extra(member.header_offset):
             raise InvalidBundle(member.filename, "the zip has bytes at it that belong to no file")

@@ -141,6 +141,13 @@ def test_bundle_with_two_files_at_the_same_bytes_is_damaged():
         read_names(change_header(position, bytes(4))(data))
 
 
+@pytest.mark.parametrize("position", [0, 40, 80], ids=["header", "content", "next file"])
+def test_bundle_in_which_bytes_are_missing_is_named_so(position: int):
+    data = write_stream(CONTENTS)
+    with pytest.raises(InvalidBundle, match=r"^the bundle: bytes are missing in it$"):
+        read_names(data[:position] + data[position + 5 :])
+
+
 def test_bundle_with_an_unfinished_reader_is_closed_at_its_end(tmp_path: Path):
     path = tmp_path / "bundle.zip"
     path.write_bytes(write_stream({"lines.jsonl": b"{}\n" * 2}))
