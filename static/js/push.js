@@ -44,21 +44,31 @@ function describeLack() {
   return "";
 }
 
+// Chromium goes on trying for minutes, without an error, where a firewall drops what it sends to its
+// push service.
+const SERVICE_TIMEOUT_MS = 20000;
+const limitTime = (work) => Promise.race([
+  work,
+  new Promise((_, reject) => { setTimeout(() => reject(new Error("timeout")), SERVICE_TIMEOUT_MS); }),
+]);
+
 async function subscribe(form) {
   const lack = describeLack();
   if (lack) throw new Refusal(lack);
   if ((await Notification.requestPermission()) !== "granted") throw new Refusal("The browser did not permit notifications.");
+  showProblem("Connecting to the browser's push service…");
+  const subscription = await limitTime(makeSubscription(form.dataset.key));
+  form.elements.endpoint.value = subscription.endpoint;
+  form.elements.public_key.value = encode(subscription.getKey("p256dh"));
+  form.elements.auth_secret.value = encode(subscription.getKey("auth"));
+}
+
+async function makeSubscription(key) {
   const registration = await registerWorker();
   const previous = await registration.pushManager.getSubscription();
   // One of an earlier key or sign-in gets nothing any more.
   if (previous) await previous.unsubscribe();
-  const subscription = await registration.pushManager.subscribe({
-    userVisibleOnly: true,
-    applicationServerKey: decode(form.dataset.key),
-  });
-  form.elements.endpoint.value = subscription.endpoint;
-  form.elements.public_key.value = encode(subscription.getKey("p256dh"));
-  form.elements.auth_secret.value = encode(subscription.getKey("auth"));
+  return registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: decode(key) });
 }
 
 async function unsubscribe() {
@@ -83,6 +93,7 @@ on("submit", async (event) => {
   if (!form) return;
   event.preventDefault();
   const button = form.querySelector("button");
+  const hadFocus = document.activeElement === button;
   showProblem("");
   button.disabled = true;
   try {
@@ -91,6 +102,8 @@ on("submit", async (event) => {
   } catch (error) {
     showProblem(describeError(error));
     button.disabled = false;
+    // A disabled button loses the focus.
+    if (hadFocus && document.activeElement === document.body) button.focus();
   }
 });
 
@@ -101,7 +114,8 @@ on("submit", async (event) => {
   event.preventDefault();
   const field = Object.assign(document.createElement("input"), { type: "hidden", name: event.submitter.name, value: event.submitter.value });
   form.append(field);
-  try { await unsubscribe(); } finally { form.submit(); }
+  try { await limitTime(unsubscribe()); } catch { /* what is left ends when it is turned on again */ }
+  form.submit();
 });
 
 on("DOMContentLoaded", () => {

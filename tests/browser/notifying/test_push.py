@@ -357,3 +357,27 @@ def test_a_browser_is_turned_on_removed_and_explained_if_it_blocks(visit: Visit)
     page.reload()
     expect(page.locator("#push-problem")).to_contain_text("blocked in this browser's settings")
     expect(page.get_by_role("button", name="Turn on in this browser")).to_have_count(0)
+
+
+#: A push service that a firewall keeps from the browser, which is never told so.
+UNREACHABLE = """
+  PushManager.prototype.getSubscription = async () => null;
+  PushManager.prototype.subscribe = () => new Promise(() => {});
+  Object.defineProperty(Notification, "permission", { get: () => "granted" });
+  Notification.requestPermission = async () => "granted";
+"""
+
+
+def test_a_push_service_that_never_replies_is_reported(visit: Visit):
+    page = visit.open("/notifications")
+    page.context.add_init_script(f"(() => {{ {UNREACHABLE} }})()")
+    page.clock.install()
+    page.reload()
+    button = page.get_by_role("button", name="Turn on in this browser")
+    button.press("Enter")
+    problem = page.locator("#push-problem")
+    expect(problem).to_have_text("Connecting to the browser's push service…")
+    page.clock.fast_forward(20_000)
+    expect(problem).to_contain_text("The browser's push service can't be reached.")
+    expect(button).to_be_enabled()
+    expect(button).to_be_focused()
