@@ -56,13 +56,25 @@ on("htmx:oobBeforeSwap", (event) => {
     event.preventDefault();
     return;
   }
-  const settledCard = card && event.detail.fragment.querySelector(".card");
-  if (settledCard) {
-    if (card.contains(document.activeElement)) settledFocusId = card.id;
-    appendDrafts(settledCard, readDrafts(card));
-    deleteDrafts(card);
+  const newCard = (card || event.target.id === "inbox") && event.detail.fragment.querySelector(".card");
+  if (!newCard) return;
+  if (!card) {
+    removeUnavailable(newCard.id);
+    return;
   }
+  if (card.contains(document.activeElement)) settledFocusId = card.id;
+  appendDrafts(newCard, readDrafts(card));
+  // A card without an outcome returns once its person may answer again, and its draft with it.
+  if (newCard.dataset.outcome) deleteDrafts(card);
 });
+
+// A card that comes back takes the place of the one that said it was no longer available.
+function removeUnavailable(id) {
+  const card = byId(id);
+  if (!card || card.dataset.outcome) return;
+  if (card.contains(document.activeElement)) settledFocusId = id;
+  card.remove();
+}
 
 // Whoever was on a button of a card that was settled meanwhile stays on the card. Who was typing gets
 // no focus there: their next keys would be shortcuts (preserve-state.js announces it).
@@ -220,9 +232,11 @@ function describeCard(card) {
 }
 const announcedIds = new Set(findOpenCards().map((card) => card.id));
 export function announceNewCards() {
+  const openCards = findOpenCards();
+  const openIds = openCards.map(({ id }) => id);
   // A card that has left, such as a snoozed one, is announced when it comes back.
-  for (const id of announcedIds) if (!byId(id)) announcedIds.delete(id);
-  const newCards = findOpenCards().filter((card) => !announcedIds.has(card.id));
+  for (const id of announcedIds) if (!openIds.includes(id)) announcedIds.delete(id);
+  const newCards = openCards.filter((card) => !announcedIds.has(card.id));
   for (const card of newCards) announcedIds.add(card.id);
   // Screen readers read only the last of several texts that are set at once.
   if (newCards.length) announce(newCards.map(describeCard).join("; "));

@@ -170,25 +170,37 @@ def test_typing_into_a_settled_card_triggers_no_shortcuts(visit: Visit, name: st
     expect(ada.get_by_role("dialog")).to_be_visible()
 
 
-def make_reader(visit: Visit, name: str) -> None:
-    """Have the owner lower a person's role in the demo."""
+def change_role(visit: Visit, name: str, role: Role) -> None:
+    """Have the owner change a person's role in the demo."""
     people = f"/workspaces/{visit.home.workspaces()['Demo']}/people"
     html = visit.home.owner.get(people).text
     match = re.search(rf'data-member="{name}".*?(/memberships/\d+/role)', html, re.DOTALL)
     assert match, f"{name} is no member"
-    assert visit.home.owner.post(match[1], people, role=str(Role.READER.value)).status == 200
+    assert visit.home.owner.post(match[1], people, role=str(role.value)).status == 200
 
 
 def check_removal_is_announced(visit: Visit, page: Page, name: str) -> None:
     """Take a person's right to answer while they type into the one card of their page."""
     find_card(page, TEXT).get_by_label("Answer").fill("not sent yet")
     page.evaluate(HEARD)
-    make_reader(visit, name)
+    change_role(visit, name, Role.READER)
     text = "This question is no longer available."
     card = page.locator(".card.settled").filter(has_text=text)
     expect(card.get_by_label("Your draft (not sent)")).to_have_value("not sent yet")
     wait_until(lambda: page.evaluate("said") != "", "it is announced")
     assert page.evaluate("said") == f"{text} Your draft is kept in its card."
+    check_card_returns(visit, page, name, card.get_attribute("id") or "")
+
+
+def check_card_returns(visit: Visit, page: Page, name: str, card_id: str) -> None:
+    """Give the right to answer back: the card is there once, with the draft, and announced."""
+    page.evaluate("said = ''")
+    change_role(visit, name, Role.RESPONDER)
+    expect(find_card(page, TEXT).get_by_label("Answer")).to_have_value("not sent yet")
+    expect(page.locator(f"#{card_id}")).to_have_count(1)
+    expect(page.get_by_text("This question is no longer available.")).to_have_count(0)
+    wait_until(lambda: page.evaluate("said") != "", "it is announced")
+    assert page.evaluate("said") == "New question: Which name?"
 
 
 def rename(visit: Visit, path: str, title: str) -> None:
