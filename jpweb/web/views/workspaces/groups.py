@@ -22,7 +22,7 @@ from jpweb.web.http import require_POST
 from jpweb.web.security import security_log
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Workspace
+    from jpweb.store.models import Person, Workspace
     from jpweb.store.people.groups import GroupSummary
     from jpweb.web.http import Request
 
@@ -79,7 +79,7 @@ def _add_person(request: Request, summary: GroupSummary) -> list[str]:
     key = RowKeyForm(request.POST, "person").read_key()
     person = candidates.filter(pk=key).first()
     if person is None:
-        messages.error(request, notice_text.GROUP_PERSON_REQUIRED)
+        messages.error(request, _describe_refused_person(summary, key))
         return []
     try:
         ended_sessions = group_members.add_person(group, person, Actor.from_person(request.user))
@@ -93,14 +93,28 @@ def _add_person(request: Request, summary: GroupSummary) -> list[str]:
     return ended_sessions
 
 
+def _find_person(summary: GroupSummary, key: int) -> Person | None:
+    """Return a person of the group, None for any other key."""
+    people = (member.person for member in summary.members)
+    return next((person for person in people if person.pk == key), None)
+
+
+def _describe_refused_person(summary: GroupSummary, key: int) -> str:
+    """Say why a person can't be added; of people outside the group nothing is said."""
+    person = _find_person(summary, key)
+    if person is None:
+        return notice_text.GROUP_PERSON_REQUIRED
+    notice = notice_text.GROUP_PERSON_PRESENT
+    return notice.format(name=person.display_name, group=summary.group.name)
+
+
 @require_POST
 @access.managed_group
 def remove_person(request: Request, summary: GroupSummary) -> HttpResponse:
     group, key = summary.group, RowKeyForm(request.POST, "person").read_key()
-    people = (member.person for member in summary.members)
-    person = next((person for person in people if person.pk == key), None)
+    person = _find_person(summary, key)
     if person is None:
-        messages.error(request, notice_text.GROUP_PERSON_REQUIRED)
+        messages.error(request, notice_text.GROUP_PERSON_ABSENT.format(group=group.name))
         return redirect("group", group_id=group.pk)
     try:
         group_members.remove_person(group, person, Actor.from_person(request.user))

@@ -58,6 +58,16 @@ def test_person_of_no_workspace_of_the_owner_cannot_be_added(world: World):
     assert not world.group.members.exists()
 
 
+def test_stale_group_page_says_that_a_person_was_added_or_removed(world: World):
+    person, path = world.people["reader"], f"/groups/{world.group.pk}"
+    post(world, f"{path}/add", person=person.pk)
+    notice = f"{person.display_name} is in Night shift already."
+    assert notice in parse_page(post(world, f"{path}/add", person=person.pk)).text
+    post(world, f"{path}/remove", person=person.pk)
+    notice = "This person is no longer in Night shift."
+    assert notice in parse_page(post(world, f"{path}/remove", person=person.pk)).text
+
+
 def test_owner_of_another_workspace_cannot_use_the_group(world: World):
     """A group's key, sent with a workspace of one's own, would let its people in."""
     group = world.group
