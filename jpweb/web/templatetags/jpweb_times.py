@@ -30,7 +30,8 @@ def timestamp(at: datetime | None, link: str = "", exact: bool = False) -> SafeS
 
 @lru_cache(maxsize=5000)
 def render_timestamp(at: datetime | None, link: str, age_text: str) -> SafeString:
-    return render_to_string("_timestamp.html", {"at": at, "link": link, "ago": age_text})
+    html = render_to_string("_timestamp.html", {"at": at, "link": link, "ago": age_text})
+    return SafeString(html.rstrip())  # the file's line break would show as a space before a period
 
 
 @register.simple_tag
