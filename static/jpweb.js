@@ -1,7 +1,7 @@
 // Entry point. Pages work without scripts; these update them live and add comfort.
 import { byId, findAll, on } from "./js/dom.js";
 import "./js/pointer-press.js";
-import "./js/socket.js";
+import { showLostAccess } from "./js/socket.js";
 import "./js/answer-form.js";
 import "./js/clipboard.js";
 import "./js/copy-blocks.js";
@@ -99,7 +99,10 @@ function removeSettledCards() {
 
 const RECEIPT_DELAY_MS = 2000; // after which the server has stored a receipt
 
-const loadQuestion = runSerially(() => loadFragment(byId("page").dataset.refresh, byId("page"), "none"));
+const loadQuestion = runSerially(async () => {
+  const response = await loadFragment(byId("page").dataset.refresh, byId("page"), "none");
+  if (response) showLostAccess(response);
+});
 // The page of one question or approval fetches its state after each message while that is pending,
 // and always when it was settled from this page.
 function refreshQuestion(isSettledHere = false) {

@@ -117,6 +117,17 @@ on("htmx:wsClose", ({ detail: { event: { code }, socketWrapper } }) => {
   }
 });
 
+// The page of one question or approval fetches its own state, which shows that its person lost access.
+const LOST_ACCESS_STATUSES = [403, 404];
+const LOST_ACCESS_TEXT = FINAL_CLOSE_TEXTS[4404];
+export function showLostAccess({ status }) {
+  const notice = byId("connection");
+  const isLost = LOST_ACCESS_STATUSES.includes(status);
+  if (!isLost && notice.textContent !== LOST_ACCESS_TEXT) return;
+  notice.textContent = isLost ? LOST_ACCESS_TEXT : connectionLostText;
+  notice.hidden = !isLost;
+}
+
 // Send what the page shows, at most twice a second; at once on a new connection.
 const MIN_INTERVAL_MS = 500;
 let stateTimer = 0;

@@ -170,13 +170,18 @@ def test_typing_into_a_settled_card_triggers_no_shortcuts(visit: Visit, name: st
     expect(ada.get_by_role("dialog")).to_be_visible()
 
 
-def change_role(visit: Visit, name: str, role: Role) -> None:
-    """Have the owner change a person's role in the demo."""
+def change_membership(visit: Visit, name: str, act: str, **fields: str) -> None:
+    """Have the owner change a person's membership of the demo."""
     people = f"/workspaces/{visit.home.workspaces()['Demo']}/people"
     html = visit.home.owner.get(people).text
-    match = re.search(rf'data-member="{name}".*?(/memberships/\d+/role)', html, re.DOTALL)
+    match = re.search(rf'data-member="{name}".*?(/memberships/\d+/{act})', html, re.DOTALL)
     assert match, f"{name} is no member"
-    assert visit.home.owner.post(match[1], people, role=str(role.value)).status == 200
+    assert visit.home.owner.post(match[1], people, **fields).status == 200
+
+
+def change_role(visit: Visit, name: str, role: Role) -> None:
+    """Have the owner change a person's role in the demo."""
+    change_membership(visit, name, "role", role=str(role.value))
 
 
 def check_removal_is_announced(visit: Visit, page: Page, name: str) -> None:
@@ -269,6 +274,20 @@ def test_answer_that_loses_and_text_of_who_may_not_answer_are_kept(
     expect(ada.get_by_label("Your draft (not sent)")).to_have_value("overtaken")
     assert bool(routes) == (by == "form")
     check_removal_is_announced(visit, ada, name)
+
+
+def test_page_of_a_question_says_that_its_person_lost_access(visit: Visit, name: str):
+    visit.pages.forgive(REFUSED)
+    number = find_card(visit.begin(ASKS_TEXT), TEXT).get_attribute("data-question")
+    ada = visit.open(f"/questions/{number}", who=visit.home.invite(name, "responder"))
+    wait_until_connected(ada)
+    field = find_card(ada, TEXT).get_by_label("Answer")
+    field.fill("not sent yet")
+    change_membership(visit, name, "remove")
+    notice = ada.locator("#connection")
+    expect(notice).to_have_text("You no longer have access. This page is out of date.")
+    expect(notice).to_be_visible()
+    expect(field).to_have_value("not sent yet")
 
 
 @pytest.mark.proof  # test_questions_everywhere keeps the focus when the socket updates a page
