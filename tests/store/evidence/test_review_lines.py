@@ -268,7 +268,7 @@ def set_local_time(line: dict[str, Any]) -> None:
     line["reviewed_at"] = "2026-11-01T12:00:00"
 
 
-@pytest.mark.parametrize("edit", [set_nul, *mark_proof(set_verdict, set_local_time)])
+@pytest.mark.parametrize("edit", [set_nul, set_verdict, *mark_proof(set_local_time)])
 def test_hostile_review_is_refused(bundle: Path, monkeypatch: pytest.MonkeyPatch, edit: Any):
     files = bundles.read_files(bundle)
     name = bundles.find_name(files, REVIEWS)
