@@ -40,9 +40,10 @@ MODELS = {
     "openai": "gpt-5.4",
     "openrouter": "anthropic/claude-sonnet-4.6",
 }
-#: A vendor of each protocol for make test: llama.cpp and OpenRouter speak that of Ollama, by the
-#: same library.
+#: Vendors for make test. The others speak chat completions: so does none of these.
 VENDORS = ["anthropic", "google", "ollama", "openai", *mark_proof("llamacpp", "openrouter")]
+#: A vendor of each protocol, for what depends on how a reply is read.
+PROTOCOLS = ["anthropic", "google", "llamacpp", "ollama", "openai", *mark_proof("openrouter")]
 KEY = "sk-canary-7f3a"
 TOOL = ToolConfig(
     "fs_read",

@@ -11,6 +11,7 @@ from jpweb.agent.provider_info import PROVIDER_INFO
 from tests.agent.providers.conversing import (
     KEY,
     MODELS,
+    PROTOCOLS,
     SCHEMA,
     TOOL,
     VENDORS,
@@ -257,7 +258,7 @@ async def test_text_before_a_call_with_an_infinite_argument_is_received(name: st
     assert [e for e in before if isinstance(e, CompleteToolCall)] == []
 
 
-@pytest.mark.parametrize("name", VENDORS)
+@pytest.mark.parametrize("name", PROTOCOLS)
 @pytest.mark.parametrize("end", ["silent", "cut"])
 async def test_a_stream_without_its_end_is_broken_off(name: str, end: Any):
     with run_vendor(name, [Reply(Think("Hm"), Say("Half a sent"), end=end)]) as standin:
@@ -284,7 +285,7 @@ OVERLOADED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", VENDORS)
+@pytest.mark.parametrize("name", PROTOCOLS)
 async def test_trouble_in_the_middle_of_a_stream(name: str):
     with run_vendor(name, [Reply(Say("Half"), end=OVERLOADED[name])]) as standin:
         error, before = await get_failure(make_provider(standin))

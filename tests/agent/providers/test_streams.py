@@ -19,6 +19,7 @@ from jpweb.agent.ports import (
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse
 from jpweb.stream.inquiry import InquiryRequest, InquirySource
 from tests.agent.providers.conversing import (
+    PROTOCOLS,
     SCHEMA,
     TOOL,
     VENDORS,
@@ -58,7 +59,7 @@ async def second_request(name: str, **parameters: Any) -> Any:
         return standin.requests[1].body
 
 
-@pytest.mark.parametrize("name", VENDORS)
+@pytest.mark.parametrize("name", PROTOCOLS)
 async def test_reasoning_text_and_parallel_calls_come_piece_by_piece(name: str):
     with run_vendor(name, [FIRST]) as standin:
         events = await receive_events(make_provider(standin))

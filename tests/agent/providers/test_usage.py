@@ -4,14 +4,14 @@ import pytest
 
 from jpweb.agent.ports import TokenUsage
 from jpweb.agent.providers.adapter import model_request
-from tests.agent.providers.conversing import VENDORS, make_provider, receive_usage
+from tests.agent.providers.conversing import PROTOCOLS, VENDORS, make_provider, receive_usage
 from tests.machine.vendors import Call, Reply, Say, run_vendor
 
 #: What a stand-in reports; until then nothing is known.
 COUNTED, UNKNOWN = TokenUsage(9, 7), TokenUsage()
 
 
-@pytest.mark.parametrize("name", VENDORS)
+@pytest.mark.parametrize("name", PROTOCOLS)
 async def test_usage_of_a_reply_is_what_its_vendor_reports(name: str):
     with run_vendor(name, [Reply(Say("Let me see."), Call("fs_read", {}, "c1"))]) as standin:
         assert await receive_usage(make_provider(standin)) == [UNKNOWN, COUNTED]

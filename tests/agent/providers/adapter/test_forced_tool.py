@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from jpweb.agent.providers.adapter.messages import CONTINUE_TEXT
 from jpweb.stream.events import ChatRequest, ChatResponse
 from tests.agent.providers.conversing import (
+    TOOL,
     make_event,
     make_provider,
     make_request,
@@ -65,6 +68,16 @@ async def test_a_forced_tool_is_asked_for_in_words_where_the_model_reasons(
     nudge = system[-1 if name == "anthropic" else 0]
     assert f"You must call {wanted}" in str(nudge) or f"must call at least {wanted}" in str(nudge)
     assert "reasoning" in body or body["thinking"]["type"] == "adaptive"
+
+
+async def test_tool_that_is_forced_by_its_name_is_offered_alone_to_llamacpp():
+    tools = (TOOL, replace(TOOL, name="fs_write"))
+    with run_vendor("llamacpp", [Reply(Say("."))]) as standin:
+        request = make_request(tool_choice="fs_read", tools=tools)
+        await receive_events(make_provider(standin, {"reasoning": "off"}), request)
+        body = standin.requests[0].body
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["fs_read"]
+    assert body["tool_choice"] == "required"
 
 
 async def test_a_forced_tool_is_asked_for_in_words_where_the_model_takes_none():

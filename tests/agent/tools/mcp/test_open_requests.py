@@ -4,6 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCRequest, JSONRPCResponse
 
 from jpweb.agent.tool_outcome import Failed, Success
 from jpweb.agent.tools.mcp import connect_servers, open_requests
@@ -25,6 +27,18 @@ PING = {"id": "p" * 2_000, "method": "ping"}
 
 async def wait_for_person(_question: Any) -> Any:
     await asyncio.Event().wait()
+
+
+def test_requests_of_every_method_count_until_they_are_answered():
+    excesses: list[int] = []
+    counter = open_requests._RequestCounter(lambda: excesses.append(number))
+    for number in range(2 * open_requests.MAX_OPEN_REQUESTS + 1):
+        method = ("ping", "elicitation/create", "roots/list")[number % 3]
+        request = JSONRPCRequest(jsonrpc="2.0", id=number, method=method)
+        counter.count_received(SessionMessage(request))
+        if number < open_requests.MAX_OPEN_REQUESTS:
+            counter.count_sent(SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=number, result={})))
+    assert excesses == [number]
 
 
 @pytest.mark.parametrize("message", [ELICITATION, *mark_proof(PING)], ids=["elicitations", "pings"])

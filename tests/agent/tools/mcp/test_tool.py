@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
 
@@ -100,6 +101,15 @@ def test_error_under_the_sdks_code_is_a_loss_only_in_the_sdks_words():
     assert describe_error(MCPError(-32000, "Sign in first")) == "it returned an error"
     lost_text = "it ended, or the connection to it was lost"
     assert describe_error(MCPError(-32000, "Connection closed")) == lost_text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [httpx2.InvalidURL("ghp_key"), httpx2.UnsupportedProtocol("ftp"), httpx2.ConnectError("no")],
+    ids=["invalid", "unsupported", "unreachable"],
+)
+def test_error_of_an_address_is_one_sentence_without_it(error: Exception):
+    assert describe_error(ExceptionGroup("g", [error])) == "its address can't be reached"
 
 
 async def test_a_result_is_not_matched_with_patterns_of_its_server(tmp_path):
