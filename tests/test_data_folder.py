@@ -14,6 +14,7 @@ import pytest
 from jpweb import data_folder, installation
 from jpweb import settings as settings_file
 from jpweb.store.jp_files import directory_handles
+from tests.machine.fixtures import ReadSettings
 from tests.machine.sizes import mark_proof
 from tests.machine.templates import ROOT, inherit_environment
 
@@ -74,6 +75,15 @@ def test_migrate_closes_a_folder_that_is_open_or_missing(tmp_path: Path, exists:
     assert open_to_all(data) == []
     warnings = [line for line in result.stderr.splitlines() if "open to other users" in line]
     assert len(warnings) == (1 if exists else 0)
+
+
+def test_settings_of_a_command_make_a_folder_that_is_missing(
+    tmp_path: Path, read_settings: ReadSettings
+):
+    data = tmp_path / "deep" / "data"
+    for _ in range(2):
+        assert read_settings(JPWEB_DATA=str(data))["DATA_DIR"] == data
+        assert (mode(data.parent), mode(data)) == (0o700, 0o700)
 
 
 def test_empty_data_variable_is_unset_and_leaves_the_working_folder_open(

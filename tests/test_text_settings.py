@@ -85,6 +85,20 @@ def test_redis_address_that_is_none_is_one_line_without_it(read_settings: ReadSe
     assert "\n" not in message
 
 
+def test_runs_are_embedded_or_those_of_workers_with_postgresql_and_redis(
+    read_settings: ReadSettings,
+):
+    with pytest.raises(ImproperlyConfigured) as error:
+        read_settings(JPWEB_RUNS="many")
+    assert str(error.value) == "JPWEB_RUNS must be embedded or workers, not “many”."
+    database = {"DATABASE_URL": "postgres://ada@host/jpweb"}
+    redis = {"REDIS_URL": "redis://host"}
+    for variables, need in ((database, "Redis"), (redis, "PostgreSQL")):
+        with pytest.raises(ImproperlyConfigured, match=f"^JPWEB_RUNS=workers needs {need} "):
+            read_settings(JPWEB_RUNS="workers", **variables)
+    assert read_settings(JPWEB_RUNS="workers", **database, **redis)["RUN_MODE"] == "workers"
+
+
 def test_empty_database_address_is_sqlite_in_the_data_folder(
     read_settings: ReadSettings, tmp_path: Path
 ):

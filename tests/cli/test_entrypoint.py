@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import find_commands
+from django.core.management import CommandError, call_command, find_commands
 
 from jpweb import installation
 from jpweb.cli import entrypoint
+from jpweb.store import bootstrap
+from jpweb.store.errors import DatabaseUnavailable
 from tests.machine.serving import ROOT
 from tests.machine.sizes import mark_proof
 from tests.machine.templates import inherit_environment
@@ -247,6 +249,18 @@ def test_command_on_an_empty_data_folder_prints_no_traceback(tmp_path: Path, nam
         database = tmp_path / "data" / "jpweb.sqlite3"
         assert f"The database {database} holds no jpweb. Set JPWEB_DATA" in result.stderr
         assert not database.exists()
+
+
+@pytest.mark.parametrize("name", READING_COMMANDS)
+def test_command_for_stored_data_refuses_a_database_that_is_none(
+    monkeypatch: pytest.MonkeyPatch, name: str
+):
+    def refuse() -> None:
+        raise DatabaseUnavailable("It holds no jpweb.")
+
+    monkeypatch.setattr(bootstrap, "use_existing_database", refuse)
+    with pytest.raises(CommandError, match=r"^It holds no jpweb\.$"):
+        call_command(name, *ARGUMENTS_BY_COMMAND[name])
 
 
 def test_command_that_cannot_connect_says_why_in_one_line(tmp_path: Path):

@@ -51,6 +51,14 @@ async def test_gc_freezes_objects_after_a_long_collection(
     await asyncio.wait([task])
 
 
+def test_gc_freezes_nothing_after_a_short_collection(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(gc_tuning, "LONG_COLLECTION_SECONDS", 60.0)
+    tuner, before = gc_tuning._GcTuner(), gc.get_freeze_count()
+    for phase in ("start", "stop"):
+        tuner.on_collection(phase, {"generation": 2})
+    assert gc.get_freeze_count() == before
+
+
 async def test_gc_unfreezes_after_growth(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gc_tuning, "COLLECT_INTERVAL_SECONDS", 0.001)
     # A worker of the tests has a million objects.

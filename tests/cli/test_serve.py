@@ -14,6 +14,9 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection
 
+from jpweb.cli.management.commands import serve
+from jpweb.store import bootstrap
+from jpweb.store.errors import NoWorkspace
 from tests.machine.fixtures import Live
 from tests.machine.ports import LOOPBACK
 from tests.machine.servers import Cluster
@@ -141,6 +144,14 @@ def test_a_folder_without_jp_is_one_line_and_leaves_nothing(live: Live, tmp_path
     assert code != 0
     assert str(bare) in refusal(output)
     assert not list(server.data.glob("*.sqlite3"))
+
+
+def test_serve_refuses_a_folder_without_jp_before_it_prepares_a_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(bootstrap, "prepare_database", lambda *_: pytest.fail("it is prepared"))
+    with pytest.raises(NoWorkspace, match=str(tmp_path)):
+        serve.Command()._prepare_data(tmp_path)
 
 
 def test_server_runs_on_postgresql_and_redis_and_stops(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import datetime
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -78,6 +80,25 @@ def test_parse_texts_refuses_a_costly_text_once(
             )
     assert parse_toml("good", "a = 1") == {"a": 1}
     assert len(parser_inputs) == 2
+
+
+def test_parser_process_limits_its_memory_and_processor_time(
+    parser_inputs: list[Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Using a second of processor time up takes one; tests at full size do."""
+    parse_toml("x", "a = 1")
+    (job,) = parser_inputs
+    limits: dict[int, tuple[int, int]] = {}
+    monkeypatch.setattr(resource, "setrlimit", limits.__setitem__)
+    monkeypatch.setattr(os, "nice", lambda _increment: 0)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "stdin", StringIO(job.decode()))
+    toml_process.main()
+    assert capsys.readouterr().out == '{"values": {"a": 1}, "count": 1}\n'
+    assert limits == {
+        resource.RLIMIT_AS: (toml_parser.MAX_MEMORY_BYTES,) * 2,
+        resource.RLIMIT_CPU: (toml_parser.MAX_CPU_SECONDS,) * 2,
+    }
 
 
 def test_parse_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch):
