@@ -22,8 +22,8 @@ class PageWire:
     """Relays the messages of a page and its server; ``way`` says how it treats answers.
 
     ``page_messages`` are all that the page has sent, ``answers`` those with an answer. The ways:
-    ``carry``, ``drop`` it, ``hold`` it until ``let_go``, ``break`` the line, ``lose`` the reply, or
-    ``twist`` it into what fits nothing.
+    ``carry``, ``drop`` it, ``hold`` it until ``let_go``, ``break`` the line, ``lose`` the reply,
+    ``refuse`` it as a server that cannot save, or ``twist`` it into what fits nothing.
     """
 
     def __init__(self, page: Page, way: str = "carry") -> None:
@@ -73,6 +73,8 @@ class PageWire:
                 self._held_messages.append(message)
             case "twist":
                 server.send(json.dumps(fields | {"answer": "neither"}))
+            case "refuse":
+                line.send(json.dumps({"reply": fields["number"], "status": 503}))
             case "break":
                 line.close(code=1012)
             case _:

@@ -95,35 +95,30 @@ def test_page_beyond_the_socket_limit_pauses_until_it_is_used_again(visit: Visit
         assert page.evaluate("made.length") == 1
 
 
-@pytest.mark.proof  # tests/security/test_sockets has the server's own bound
-def test_page_state_is_sent_at_most_twice_a_second(visit: Visit):
-    page = visit.open("/questions")
-    wait_until_connected(page)
-    page.clock.install()
-    count = page.evaluate(
-        """async () => {
-          const { sendPageState } = await import(document.querySelector("script[type=module]").src
-            .replace("jpweb.js", "js/socket.js"));
-          const { socket } = document.body["htmx-internal-data"].webSocket;
-          window.sent = 0;
-          const send = socket.send.bind(socket);
-          socket.send = (text) => { window.sent += 1; send(text); };
-          for (let n = 0; n < 50; n++) sendPageState();
-          return window.sent;
-        }"""
-    )
-    assert count <= 1
-    page.clock.run_for(1000)
-    assert page.evaluate("sent") <= 2
-    assert page.evaluate("sent") >= 1
+#: Asks for fifty states of the page; returns how many its socket has sent.
+SEND_STATES = """async () => {
+  const { sendPageState } = await import(document.querySelector("script[type=module]").src
+    .replace("jpweb.js", "js/socket.js"));
+  const { socket } = document.body["htmx-internal-data"].webSocket;
+  window.sent = 0;
+  const send = socket.send.bind(socket);
+  socket.send = (text) => { window.sent += 1; send(text); };
+  for (let n = 0; n < 50; n++) sendPageState();
+  return window.sent;
+}"""
 
 
-@pytest.mark.proof  # one that asked too often has the same note in make test
-def test_a_page_of_too_many_cards_says_so_below_an_open_menu(visit: Visit):
+def test_page_sends_few_states_and_reconnects_to_name_too_many_cards(visit: Visit):
     visit.pages.forgive("oobErrorNoTarget")  # the server has removed what it does not know
     page = visit.open("/questions")
     wait_until_connected(page)
-    page.evaluate(FILL, MAX_CARDS + 1)
+    page.clock.install()
+    assert page.evaluate(SEND_STATES) <= 1
+    page.clock.run_for(1000)
+    assert 1 <= page.evaluate("sent") <= 2
+    page.clock.resume()
+
+    page.evaluate(FILL, MAX_CARDS + 1)  # it closes without a code
     expect(note(page)).to_contain_text(f"more than {MAX_CARDS} waiting questions")
     expect(note(page)).to_be_visible()
     page.locator(".site-header .menu summary").click()

@@ -149,9 +149,13 @@ def test_enter_that_is_held_answers_one_question_and_leads_to_the_next(visit: Vi
     expect(cards).to_have_count(3)
     next_card = page.locator(f"#{cards.last.get_attribute('id')}")
     find_option(cards.nth(1), "Yes").focus()
+    page.set_viewport_size({"width": 800, "height": 300})
+    page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+    expect(next_card).not_to_be_in_viewport()
     page.keyboard.down("Enter")
     expect(cards).to_have_count(2)
     expect(find_option(next_card, "Yes")).to_be_focused()
+    expect(next_card).to_be_in_viewport(ratio=0.99)
     page.keyboard.down("Enter")  # as a key that is held says again
     page.keyboard.down("Control")
     page.keyboard.down("Enter")
