@@ -69,11 +69,15 @@ def press_until(page: Page, key: str, condition: Callable[[], object]) -> None:
 def test_j_and_k_go_on_from_where_one_reads_and_o_and_enter_fold(visit: Visit):
     page = tour(visit)
     ids = page.locator(ITEMS).evaluate_all("all => all.map(each => each.id)")
+    page.evaluate(LASTING)
     for anchor in ids[:3]:
         page.keyboard.press("j")
         at(page, anchor)
-    page.keyboard.press("k")
-    at(page, ids[1])
+    for anchor in (ids[1], ids[0], ids[0]):
+        page.keyboard.press("k")
+        at(page, anchor)
+    expect(page.locator("body > .toast")).to_have_text("No earlier event.")
+    assert page.locator("body").aria_snapshot().count("No earlier event.") == 1
     target = page.locator(ITEMS).nth(7)
     target.evaluate("each => each.scrollIntoView({behavior: 'instant'})")
     page.keyboard.press("j")

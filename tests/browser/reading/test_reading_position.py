@@ -40,11 +40,13 @@ def is_at_place(page: Page, place: tuple[str, float]) -> bool:
     return anchor == place[0] and abs(top - place[1]) <= STILL
 
 
-@pytest.mark.proof  # convenience; test_folds reloads an address that names an event
-def test_reload_and_browser_back_restore_the_reading_position(shelf: Visit):
+def test_find_reload_and_browser_back_keep_the_reading_position(shelf: Visit):
     page = shelf.open(long_one(shelf))
     place = down(page)
     assert get_address_params(page)["at"] == place[0]
+    page.keyboard.press("/")
+    expect(page.get_by_label("Find in conversation")).to_be_focused()
+    assert is_at_place(page, place), "opening find scrolls nothing"
     page.reload()
     wait_until(lambda: is_at_place(page, place), "the same stands at the same height")
     # As with a mouse: what brings the link into view first would scroll to the top of its bar.

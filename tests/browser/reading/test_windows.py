@@ -177,10 +177,16 @@ def test_a_selection_does_not_leave(shelf: Visit):
     assert page.evaluate("getSelection().toString()").strip() == text.strip()
 
 
-def test_load_more_link_moves_the_focus_to_the_loaded_events(shelf: Visit):
+def test_load_more_link_offers_a_retry_and_leads_to_the_loaded_events(shelf: Visit):
+    shelf.pages.forgive("503|Response Status Error")
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     last = page.locator(ITEMS).first.get_attribute("id")
+    page.route(re.compile("before="), lambda route: route.fulfill(status=503))
     page.get_by_role("link", name="Earlier events").press("Enter")
+    retry_link = page.get_by_role("link", name="Couldn't load these events. Retry")
+    expect(retry_link).to_be_visible()
+    page.unroute_all()
+    retry_link.press("Enter")
     wait_for_windows(page, 2)
     focused = "document.activeElement.closest('[data-kind]')"
     assert page.evaluate(f"{focused}.nextElementSibling === null")

@@ -59,3 +59,4 @@ def test_expanded_result_is_printed_to_its_last_line(shelf: Visit):
     wait_until(lambda: texts.evaluate_all(COUNT_CUT), "it scrolls on a screen")
     prepare_printing(page)
     assert not texts.evaluate_all(COUNT_CUT)
+    expect(page.locator(".print-note")).to_be_hidden()  # all is on the paper
