@@ -175,7 +175,6 @@ def test_page_tells_that_its_file_is_cut_emptied_and_filled_again(growing: Growi
     expect(bars).to_have_count(1)
 
 
-@pytest.mark.proof  # rare: jp rewrites a file while a window of it is on its way
 def test_fragment_of_an_older_revision_is_sent_again(growing: Growing):
     page = growing.visit.open(growing.path)
     routes = hold_requests(page, "at=end")
