@@ -311,6 +311,22 @@ def test_a_card_shows_the_last_messages_before_its_question_and_the_call(world: 
     assert "Where to?" in page.text
 
 
+def test_context_names_the_authors_of_messages_as_the_transcript(world: World):
+    conversation = making.conversation(world.workspace, "Long")
+    run = making.start_run(conversation)
+    kinds: list[EventKind] = [ChatRequest("Bring it online"), ToolCallRequest("call_1", "deploy")]
+    journal.append_events(conversation.pk, [making.event(kind) for kind in kinds], run)
+    row = making.question(run, Text(), "Where to?")
+
+    def list_authors(path: str, css_class: str) -> list[str]:
+        page = parse_page(world.client("reader").get(path))
+        return [tag.text.split()[0] for tag in page if tag.get("class") == css_class]
+
+    authors = list_authors(f"/conversations/{conversation.pk}", "message person")
+    assert authors == ["Ada", "User"]
+    assert list_authors(f"/questions/{row.pk}/context", "context-message") == authors
+
+
 def test_question_forms_have_csrf_tokens_and_work_without_scripts(world: World):
     page = parse_page(world.client("responder").get("/questions"))
     (form,) = [tag for tag in page if tag.get("action") == f"/questions/{world.question.pk}/answer"]
