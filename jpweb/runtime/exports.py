@@ -212,9 +212,9 @@ class _GroupWriter:
             rows = decisions.get(item.request.anchor, []) if isinstance(item, ToolCall) else []
             blocks = list(self._writer.write_item(item, [*map(_describe_approval, rows)]))
             yield blocks
-            yield from self._comments.write_of_item(item, is_omitted=not blocks)
+            yield from self._comments.write_item_comments(item, is_omitted=not blocks)
         if batch.done >= self._conversation.entry_count:
-            yield from self._comments.write_of_lost_events()
+            yield from self._comments.write_lost_comments()
             yield list(self._writer.write_left_out())
 
 
@@ -226,13 +226,13 @@ class _CommentReader:
         summaries = thread_listing.list_summaries(conversation.pk) if has_comments else []
         self._anchors = dict.fromkeys(summary.anchor for summary in summaries)
 
-    def write_of_item(self, item: Item, *, is_omitted: bool) -> Iterator[Group]:
+    def write_item_comments(self, item: Item, *, is_omitted: bool) -> Iterator[Group]:
         """Yield the comments on the events of an item, which the export may omit."""
         for element in item.elements:
             if element.anchor in self._anchors:
                 yield from self._write(element.anchor, is_omitted=is_omitted)
 
-    def write_of_lost_events(self) -> Iterator[Group]:
+    def write_lost_comments(self) -> Iterator[Group]:
         """Yield the comments on events that are no longer in the conversation."""
         positions = thread_listing.find_positions(self._conversation_id, self._anchors)
         lost_anchors = [anchor for anchor in self._anchors if anchor not in positions]

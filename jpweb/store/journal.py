@@ -140,7 +140,7 @@ def append_in_transaction(
                     leases.requeue_parked(parked_run_id)
             case ToolCallResponse():
                 entry.item_position = turn.find_caller(entry, event.kind.id)
-                unanswered_inquiries.mark_of_call(conversation.pk, entry.item_position)
+                unanswered_inquiries.mark_call_inquiries(conversation.pk, entry.item_position)
                 policy_decisions.record_policies(entry, event)
             case _:
                 pass

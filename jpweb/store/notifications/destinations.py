@@ -27,12 +27,12 @@ class DestinationRefused(StoreError):
 
 def list_destinations(person_id: int) -> list[NotificationDestination]:
     """Return a person's destinations with their workspaces."""
-    return list(_filter_of_person(person_id).order_by("workspace__name", "pk"))
+    return list(_filter_by_person(person_id).order_by("workspace__name", "pk"))
 
 
 def get_destination(person_id: int, destination_id: int) -> NotificationDestination:
     """Return a destination of a person. Raises UnknownDestination where it is another person's."""
-    destination = _filter_of_person(person_id).filter(pk=destination_id).first()
+    destination = _filter_by_person(person_id).filter(pk=destination_id).first()
     if destination is None:
         raise UnknownDestination("No such channel.")
     return destination
@@ -89,6 +89,6 @@ def can_answer(person_id: int, workspace_id: int) -> bool:
     return memberships.filter(role__gte=Role.RESPONDER, person__is_active=True).exists()
 
 
-def _filter_of_person(person_id: int) -> QuerySet[NotificationDestination]:
+def _filter_by_person(person_id: int) -> QuerySet[NotificationDestination]:
     rows = NotificationDestination.objects.filter(person_id=person_id)
     return rows.select_related("workspace", "person")

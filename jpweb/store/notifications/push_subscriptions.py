@@ -34,12 +34,12 @@ def list_live() -> QuerySet[PushSubscription]:
     return _list_signed_in().exclude(endpoint="")
 
 
-def list_of_person(person_id: int) -> list[PushSubscription]:
+def list_person_browsers(person_id: int) -> list[PushSubscription]:
     """Return the browsers of a person that are signed in, also gone ones, the oldest first."""
     return list(_list_signed_in().filter(person_id=person_id).order_by("pk"))
 
 
-def get_of_person(person_id: int, subscription_id: int) -> PushSubscription:
+def get_person_browser(person_id: int, subscription_id: int) -> PushSubscription:
     """Return a browser of a person that messages can go to. Raises UnknownSubscription."""
     row = list_live().filter(person_id=person_id, pk=subscription_id).first()
     if row is None:

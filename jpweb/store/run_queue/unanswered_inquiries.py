@@ -23,7 +23,7 @@ def mark_before_turn(conversation_id: int, position: int) -> int:
     return _mark_unanswered([key for key, asked_position in open_rows if asked_position < position])
 
 
-def mark_of_call(conversation_id: int, item_position: int) -> int:
+def mark_call_inquiries(conversation_id: int, item_position: int) -> int:
     """Mark the open rows of a tool call that now has a response as unanswered; return how many."""
     open_rows = dict(_open_rows_query([conversation_id]))
     if not open_rows:

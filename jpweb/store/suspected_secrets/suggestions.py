@@ -105,7 +105,7 @@ def find_suspected_secret(conversation_id: int, key: int) -> SuspectedSecret | N
     return rows.filter(state=SuspectedSecretState.OPEN).first()
 
 
-def list_of_event(conversation_id: int, anchor: str) -> list[SuspectedSecret]:
+def list_event_secrets(conversation_id: int, anchor: str) -> list[SuspectedSecret]:
     """Return the open rows of an event, in the order of its text."""
     rows = SuspectedSecret.objects.filter(
         conversation_id=conversation_id, anchor=anchor, state=SuspectedSecretState.OPEN
@@ -276,7 +276,7 @@ def _make_context(row: SuspectedSecret, secret: str) -> SecretContext | None:
     if element is None or row.text_index >= len(texts) or not secret:
         return None
     text = texts[row.text_index].text
-    open_rows = list_of_event(row.conversation_id, row.anchor)
+    open_rows = list_event_secrets(row.conversation_id, row.anchor)
     secrets = masks.read_secrets(element, open_rows)
     end = row.start + row.length
     before = copied_text.replace_all(text[: row.start], secrets)

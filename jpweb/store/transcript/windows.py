@@ -148,14 +148,13 @@ def list_earlier(
     return _find_earlier_item_positions(conversation_id, item_position, categories, limit)
 
 
-def find_changed_item_positions(conversation_id: int, lengths: int) -> list[int] | None:
-    """Return the positions of the items with entries from a position on, in order.
+def find_changed_item_positions(conversation_id: int, length: int) -> list[int] | None:
+    """Return the positions of the items with entries from ``length`` on, in order.
 
     None for more than ``MAX_ITEMS`` items or ``_MAX_CHANGED_ENTRIES`` entries.
     """
     item_positions = [
-        item_position
-        for (item_position,) in _new_item_positions_query([conversation_id], [lengths])
+        item_position for (item_position,) in _new_item_positions_query([conversation_id], [length])
     ]
     if len(item_positions) > _MAX_CHANGED_ENTRIES:
         return None
@@ -175,13 +174,11 @@ _new_item_positions_query = CompiledQuery(
 )
 
 
-def find_continued_item_positions(conversation_id: int, lengths: int) -> list[int]:
-    """Return up to ``MAX_ITEMS`` items before a position that have entries from it on."""
-    new_entries = JournalEntry.objects.filter(
-        conversation_id=conversation_id, position__gte=lengths
-    )
+def find_continued_item_positions(conversation_id: int, length: int) -> list[int]:
+    """Return up to ``MAX_ITEMS`` positions of items before ``length`` with entries from it on."""
+    new_entries = JournalEntry.objects.filter(conversation_id=conversation_id, position__gte=length)
     older_item_positions = (
-        new_entries.filter(item_position__lt=lengths)
+        new_entries.filter(item_position__lt=length)
         .order_by("item_position")
         .values_list("item_position", flat=True)
     )

@@ -71,7 +71,9 @@ def show_event(request: Request, conversation: Conversation, anchor: str) -> Htt
         "anchor": anchor,
         "parts": parts,
         "may_redact": may_redact,
-        "suggestions": suggestions.list_of_event(conversation.pk, anchor) if may_redact else [],
+        "suggestions": suggestions.list_event_secrets(conversation.pk, anchor)
+        if may_redact
+        else [],
     }
     return render(request, "conversations/event.html", context)
 

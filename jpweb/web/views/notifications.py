@@ -160,7 +160,7 @@ async def send_browser_test(request: Request) -> HttpResponse:
     """Send a test notification to one of the person's browsers."""
     try:
         subscription = await run_in_db_thread(
-            push_subscriptions.get_of_person,
+            push_subscriptions.get_person_browser,
             request.user.pk,
             RowKeyForm(request.POST, "browser").read_key(),
         )
@@ -199,7 +199,7 @@ def _list_workspaces(request: Request) -> list[Workspace]:
 
 
 def _render_page(request: Request, form: DestinationForm) -> HttpResponse:
-    browsers = push_subscriptions.list_of_person(request.user.pk)
+    browsers = push_subscriptions.list_person_browsers(request.user.pk)
     current_key = sessions.hash_key(request.session.session_key or "")
     context = {
         "channels": [

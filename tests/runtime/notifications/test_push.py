@@ -267,13 +267,13 @@ async def test_a_browser_that_its_service_forgot_is_listed_without_its_address(
     service.status = status
     await send(0)
     assert len(service.messages) == 1
-    (browser,) = await run_in_db_thread(push_subscriptions.list_of_person, stage.ada.pk)
+    (browser,) = await run_in_db_thread(push_subscriptions.list_person_browsers, stage.ada.pk)
     assert browser.is_gone
     assert (browser.endpoint, browser.public_key, browser.auth_secret) == ("", "", "")
     service.status = 201
     await send(0)
     with pytest.raises(push_subscriptions.UnknownSubscription):
-        await run_in_db_thread(push_subscriptions.get_of_person, stage.ada.pk, browser.pk)
+        await run_in_db_thread(push_subscriptions.get_person_browser, stage.ada.pk, browser.pk)
     await run_in_db_thread(
         lambda: push_subscriptions.save_subscription(
             stage.key, **service.make_subscription("/push/new"), delay=0
