@@ -70,7 +70,7 @@ class ReviewCountForm(forms.Form):
     """By how many people the questions of a workspace are reviewed."""
 
     reviews_required = forms.TypedChoiceField(
-        choices=[(count, review_labels.COUNT_LABELS[count]) for count in REVIEW_COUNTS],
+        choices=[(count, review_labels.REVIEW_COUNT_LABELS[count]) for count in REVIEW_COUNTS],
         coerce=int,
         widget=forms.RadioSelect,
         error_messages=dict.fromkeys(("required", "invalid_choice"), notice_text.OPTION_REQUIRED),

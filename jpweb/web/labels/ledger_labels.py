@@ -175,7 +175,7 @@ SETTING_LABELS: Mapping[str, str] = {
 #: Labels of a setting's values, by the name of the setting.
 SETTING_VALUE_LABELS: Mapping[str, Mapping[Any, str]] = {
     "following": {"on": "yes", "off": "no"},
-    "reviews_required": review_labels.COUNT_LABELS,
+    "reviews_required": review_labels.REVIEW_COUNT_LABELS,
     "writing": display_text.WRITE_POLICY_LABELS,
 }
 #: Pages, of which entries have the names of their routes; a name without a label is shown as it is.

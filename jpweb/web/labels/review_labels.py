@@ -48,7 +48,7 @@ ROUND_LABELS: Mapping[int, str] = {
 #: Labels of a review where no second one is needed: on record, and in the form.
 ONLY_REVIEW_LABEL, OWN_REVIEW_LABEL = "Review", "Your review"
 #: Labels of the numbers of reviews that a workspace can ask for.
-COUNT_LABELS: Mapping[int, str] = {
+REVIEW_COUNT_LABELS: Mapping[int, str] = {
     1: "One review",
     2: "Two reviews by different people",
 }

@@ -51,7 +51,7 @@ def choose_review_count(request: Request, workspace: Workspace) -> HttpResponse:
     if form.is_valid():
         count = form.cleaned_data["reviews_required"]
         policies.set_reviews_required(workspace, count, Actor.from_person(request.user))
-        label = review_labels.COUNT_LABELS[count].lower()
+        label = review_labels.REVIEW_COUNT_LABELS[count].lower()
         text = notice_text.REVIEW_COUNT_SAVED.format(workspace=workspace.name, count=label)
         messages.success(request, text)
     else:
