@@ -11,6 +11,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from jpweb.runtime.tasks import create_detached_task
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 
 K = TypeVar("K", bound=Hashable)
 M = TypeVar("M")
@@ -26,7 +27,7 @@ class BatchRunner(Generic[K, M]):
 
     One batch of a key runs at a time; a member that becomes due meanwhile is in the next batch,
     once. ``on_failure`` is called with each member of a failed batch and the error. Of consecutive
-    errors of one key the first is logged with its traceback.
+    errors of one key the first is logged, with its traceback unless it is a database outage.
     ``await_more``: is awaited before each batch, so that closely following members join it.
     ``max_parallel``: batches of different keys that run together; other keys wait for their turn.
     """
@@ -103,7 +104,10 @@ class BatchRunner(Generic[K, M]):
     def _log_failure(self, key: K, error: BaseException) -> None:
         if key in self._failed_keys:
             return
-        logger.error("Updates of %s could not be sent", key, exc_info=error)
+        if isinstance(error, DATABASE_UNAVAILABLE):
+            logger.warning("Updates of %s could not be sent: %s", key, error)
+        else:
+            logger.error("Updates of %s could not be sent", key, exc_info=error)
         self._failed_keys[key] = None
         while len(self._failed_keys) > MAX_REMEMBERED_KEYS:
             del self._failed_keys[next(iter(self._failed_keys))]

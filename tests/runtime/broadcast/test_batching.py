@@ -8,6 +8,7 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 
 from jpweb.runtime.broadcast.batching import BatchRunner
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 
 
 class Hall:
@@ -94,6 +95,24 @@ async def test_errors_of_one_key_in_a_row_are_logged_once(caplog: pytest.LogCapt
         await hall.empty()
     assert hall.failed == [13, 13, 13]
     assert [record.message for record in caplog.records] == ["Updates of a could not be sent"] * 2
+
+
+async def test_database_outage_is_logged_in_one_line(caplog: pytest.LogCaptureFixture):
+    failures: list[BaseException] = []
+
+    async def raise_unavailable(_key: str, _members: list[int]) -> None:
+        raise DATABASE_UNAVAILABLE[0]("the connection is lost")
+
+    batches: BatchRunner[str, int] = BatchRunner(
+        raise_unavailable, lambda _member, error: failures.append(error)
+    )
+    batches.schedule_member("a", 1)
+    while batches.is_busy:  # noqa: ASYNC110  its rounds take turns of the loop
+        await asyncio.sleep(0)
+    assert len(failures) == 1
+    (record,) = caplog.records
+    assert (record.levelname, record.exc_info) == ("WARNING", None)
+    assert record.message == "Updates of a could not be sent: the connection is lost"
 
 
 async def test_a_round_that_begins_within_a_request_outlasts_it():
