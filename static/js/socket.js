@@ -89,6 +89,11 @@ function reconnectSoon(socket) {
 
 const NOTICE_DELAY_MS = 1500; // after which a lost connection is shown
 const connectionLostText = byId("connection").textContent;
+// A status region announces a text that replaces an equal one again.
+function setNoticeText(text) {
+  const notice = byId("connection");
+  if (notice.textContent !== text) notice.textContent = text;
+}
 const describeCardLimit = () => findOpenCards().length > MAX_CARDS
   && `This page has more than ${MAX_CARDS} waiting questions. Only the first ${MAX_CARDS} update by themselves; reload to refresh the others.`;
 let noticeTimer = 0;
@@ -98,7 +103,7 @@ on("htmx:wsOpen", (event) => {
   noticeTimer = 0;
   openTime = Date.now();
   const limitText = describeCardLimit();
-  byId("connection").textContent = limitText || connectionLostText;
+  setNoticeText(limitText || connectionLostText);
   byId("connection").hidden = !limitText;
   openSocket = event.detail.socketWrapper;
   sendPageState(true);
@@ -109,7 +114,7 @@ on("htmx:wsClose", ({ detail: { event: { code }, socketWrapper } }) => {
   const delayReconnect = DELAYED_RECONNECTS[code];
   const closeText = delayReconnect ? delayReconnect(socketWrapper) : FINAL_CLOSE_TEXTS[code];
   if (!closeText && !RECONNECTED_CODES.includes(code)) reconnectSoon(socketWrapper);
-  byId("connection").textContent = closeText || connectionLostText;
+  setNoticeText(closeText || connectionLostText);
   // Each failed attempt closes again, which must not delay the notice.
   if (closeText) clearTimeout(noticeTimer);
   if (closeText || !noticeTimer) {
@@ -124,7 +129,7 @@ export function showLostAccess({ status }) {
   const notice = byId("connection");
   const isLost = LOST_ACCESS_STATUSES.includes(status);
   if (!isLost && notice.textContent !== LOST_ACCESS_TEXT) return;
-  notice.textContent = isLost ? LOST_ACCESS_TEXT : connectionLostText;
+  setNoticeText(isLost ? LOST_ACCESS_TEXT : connectionLostText);
   notice.hidden = !isLost;
 }
 

@@ -38,6 +38,13 @@ pytestmark = pytest.mark.browser
 
 #: Make a page try to connect again after 0.3 s, each time.
 RECONNECT_SOON = "htmx.config.wsReconnectDelay = () => 300"
+#: Count how often the text of the notice is set, and how often the page failed to connect.
+COUNT_NOTICES = """() => {
+  window.noticeCount = window.closeCount = 0;
+  const observer = new MutationObserver((records) => { window.noticeCount += records.length; });
+  observer.observe(document.getElementById("connection"), { childList: true });
+  document.addEventListener("htmx:wsClose", () => { window.closeCount += 1; });
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +129,19 @@ def test_lost_connection_is_shown_however_soon_the_page_tries_again(visit: Visit
     page.evaluate(RECONNECT_SOON)
     cable.pull()
     expect(notice(page)).to_be_visible()
+
+
+def test_lost_connection_is_announced_once_in_an_outage(visit: Visit, cable: Cable):
+    visit.pages.forgive(DOWN)
+    page = visit.sign_in()
+    page.goto(cable.url)
+    wait_until_connected(page)
+    page.evaluate(RECONNECT_SOON)
+    page.evaluate(COUNT_NOTICES)
+    cable.pull()
+    expect(notice(page)).to_be_visible()
+    page.wait_for_function("window.closeCount >= 4")
+    assert page.evaluate("window.noticeCount") == 0, "its text is the same"
 
 
 @pytest.mark.proof  # a line that is cut, in make test
