@@ -91,7 +91,7 @@ def read_pages(owner: Owner) -> dict[str, str]:
 def _drop_differences(text: str) -> str:
     # How often a turn was taken over by another process.
     text = re.sub(r'(data-run="\d+-\w+)-\d+"', r'\1"', text)
-    text = text.replace(" · Resumed after a server restart", "")
+    text = text.replace(" · Resumed after an interruption", "")
     # Turns that go on leave something to index at any moment.
     text = re.sub(r'<p .*role="status">Still indexing \d+ conversations?;.*', "", text)
     text = re.sub(r"^\s*\n", "", text, flags=re.MULTILINE)

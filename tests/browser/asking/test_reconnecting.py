@@ -109,7 +109,7 @@ def test_pages_reconnect_after_a_kill_and_the_question_still_waits(
             expect(notice(tab)).to_be_hidden(timeout=20_000)
             expect(find_cards(tab)).to_have_count(1)
             expect(find_waiting_count(tab)).to_have_attribute("data-count", "1")
-        expect(page.get_by_text("Resumed after a server restart")).to_be_visible()
+        expect(page.get_by_text("Resumed after an interruption")).to_be_visible()
         # Of an answer that comes before, nobody knows whether it had reached the call.
         wait_until(lambda: read_fence(server, conversation) > fence, "the run is taken over")
         answer_question(page, BOOLEAN, "Yes")
@@ -117,7 +117,7 @@ def test_pages_reconnect_after_a_kill_and_the_question_still_waits(
     records = evidence.pair_inquiries(evidence.read_journal(server, conversation))
     assert [record.outcome for record in records] == [{"outcome": "answered", "answer": True}, {}]
     # The call had asked, and waited: nothing of it was cut off.
-    expect(page.get_by_text("The server stopped during this call")).to_have_count(0)
+    expect(page.get_by_text("This call was interrupted")).to_have_count(0)
 
 
 @pytest.mark.proof  # missed updates come by the same cable

@@ -55,7 +55,7 @@ def test_run_of_a_killed_server_continues_with_its_approval_card(
     expect(page.locator("#connection")).to_be_visible()
     shop.server.start()
     expect(page.locator("#connection")).to_be_hidden(timeout=20_000)
-    expect(page.get_by_text("Resumed after a server restart")).to_be_visible()
+    expect(page.get_by_text("Resumed after an interruption")).to_be_visible()
     expect(find_waiting_count(page)).to_have_attribute("data-count", "1")
     assert before == open_rows(shop) == [1, 0, 1]
     check_accessibility(page)
