@@ -40,7 +40,7 @@ MODELS = {
     "openai": "gpt-5.4",
     "openrouter": "anthropic/claude-sonnet-4.6",
 }
-#: Vendors for make test. The others speak chat completions: so does none of these.
+#: Vendors for make test. Chat completions, which the two others speak, are left to PROTOCOLS.
 VENDORS = ["anthropic", "google", "ollama", "openai", *mark_proof("llamacpp", "openrouter")]
 #: A vendor of each protocol, for what depends on how a reply is read.
 PROTOCOLS = ["anthropic", "google", "llamacpp", "ollama", "openai", *mark_proof("openrouter")]
