@@ -44,6 +44,9 @@ _NO_HEX = "it has no head, public_key and signature in hexadecimal digits"
 _HASH = re.compile(r"[0-9a-f]{64}")
 _HEAD_NAMES = frozenset({"format", "head", "public_key", "signature"})
 _ENTRY_NAMES = frozenset({"sequence", "text", "text_hash"})
+_CANONICAL_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
 #: The chain hash before the first entry.
 GENESIS_HASH = hashlib.sha256(b"jpweb-ledger-1 genesis").hexdigest()
 
@@ -74,9 +77,7 @@ def encode_canonical(value: Any) -> str:
 
     Raises ValueError for numbers that JSON does not have.
     """
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    return _CANONICAL_ENCODER.encode(value)
 
 
 def parse_object(text: str | bytes) -> dict[str, Any] | None:

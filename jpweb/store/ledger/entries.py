@@ -71,14 +71,13 @@ class NewAct(NamedTuple):
 
 def record_act(act: Act, actor: Actor, place: Place, **details: Any) -> int:
     """Insert the entry of an act, in the transaction of the caller; return its key."""
-    entry = _make_entry(NewAct(act, actor, place, details))
-    compiled_write.insert_row(entry)
-    return entry.pk
+    values = _make_values(NewAct(act, actor, place, details))
+    return compiled_write.insert_values(LedgerEntry, values)
 
 
 def record_acts(new_acts: Iterable[NewAct]) -> None:
     """Insert the entries of several acts, all or none, by one statement."""
-    entries = [_make_entry(new_act) for new_act in new_acts]
+    entries = [LedgerEntry(**_make_values(new_act)) for new_act in new_acts]
     with transaction.atomic():
         compiled_write.insert_rows(entries)
 
@@ -104,24 +103,25 @@ def read_details(text: str, text_hash: str) -> dict[str, Any]:
     return details
 
 
-def _make_entry(new_act: NewAct) -> LedgerEntry:
+def _make_values(new_act: NewAct) -> dict[str, Any]:
+    """Return the values of an entry's columns; it has no place in the chain yet."""
     act, actor, place, _ = new_act
     recorded_at = clock.now()
     text = ledger_verifier.encode_canonical(_make_content(new_act, recorded_at))
     text_hash = ledger_verifier.hash_text(text)
-    return LedgerEntry(
-        sequence=None,
-        text=text,
-        text_hash=text_hash,
-        chain_hash="",
-        mac=entry_macs.compute_mac(text_hash),
-        act=act,
-        at=recorded_at,
-        person_id=actor.person_id,
-        workspace_id=place.workspace_id,
-        conversation_id=place.conversation_id,
-        subject=place.subject,
-    )
+    return {
+        "sequence": None,
+        "text": text,
+        "text_hash": text_hash,
+        "chain_hash": "",
+        "mac": entry_macs.compute_mac(text_hash),
+        "act": act,
+        "at": recorded_at,
+        "person_id": actor.person_id,
+        "workspace_id": place.workspace_id,
+        "conversation_id": place.conversation_id,
+        "subject": place.subject,
+    }
 
 
 def _make_content(new_act: NewAct, recorded_at: datetime) -> dict[str, Any]:

@@ -33,10 +33,8 @@ def record_roles(count: int) -> None:
 
 def forge_entry(act: Act = Act.ROLE_CHANGED, mac: str | None = "", **details: Any) -> int:
     """Insert an entry as write access to the database allows; return its key."""
-    row = entries._make_entry(NewAct(act, SYSTEM, Place(), details))
-    row.mac = mac
-    row.save(force_insert=True)
-    return row.pk
+    values = entries._make_values(NewAct(act, SYSTEM, Place(), details))
+    return LedgerEntry.objects.create(**values | {"mac": mac}).pk
 
 
 def list_problems() -> list[str]:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.core.exceptions import ValidationError
 from django.db import Error, IntegrityError, connection, transaction
 from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
@@ -70,6 +72,31 @@ def test_a_row_is_inserted_as_save_does_it(run: Run, make: Callable[[Run, int], 
     expected = columns(usual)
     assert values | {"id": usual.pk} == expected
     assert vars(row).keys() == vars(usual).keys()
+
+
+@pytest.mark.parametrize("make", [entry, question, turn])
+def test_values_are_inserted_as_save_does_it(run: Run, make: Callable[[Run, int], Any]):
+    usual = make(run, 100)
+    values = {name: value for name, value in vars(usual).items() if name not in ("_state", "id")}
+    key = compiled_write.insert_values(type(usual), values)
+    rows = type(usual)._default_manager.filter(pk=key)
+    stored_values = rows.values().get()
+    rows.delete()
+    usual.save(force_insert=True)
+    assert stored_values | {"id": usual.pk} == columns(usual)
+
+
+@pytest.mark.parametrize("value", [None, 7, "7", True], ids=repr)
+def test_values_of_all_columns_are_prepared_as_save_does_it(value: Any):
+    for model in apps.get_app_config("store").get_models():
+        for field in model._meta.concrete_fields:
+            statement = compiled_write._WriteStatement("", [field])
+            try:
+                expected = field.get_db_prep_save(value, connection)
+            except (TypeError, ValueError, ValidationError):
+                continue  # no value of this column
+            (param,) = statement.prepare_params([value], connection)
+            assert (type(param), param) == (type(expected), expected), field
 
 
 def test_insert_row_gives_each_row_a_key(run: Run):
