@@ -120,18 +120,7 @@ def test_pages_reconnect_after_a_kill_and_the_question_still_waits(
     expect(page.get_by_text("This call was interrupted")).to_have_count(0)
 
 
-@pytest.mark.proof  # missed updates come by the same cable
-def test_lost_connection_is_shown_however_soon_the_page_tries_again(visit: Visit, cable: Cable):
-    visit.pages.forgive(DOWN)
-    page = visit.sign_in()
-    page.goto(cable.url)
-    wait_until_connected(page)
-    page.evaluate(RECONNECT_SOON)
-    cable.pull()
-    expect(notice(page)).to_be_visible()
-
-
-def test_lost_connection_is_announced_once_in_an_outage(visit: Visit, cable: Cable):
+def test_lost_connection_is_shown_and_announced_once_in_an_outage(visit: Visit, cable: Cable):
     visit.pages.forgive(DOWN)
     page = visit.sign_in()
     page.goto(cable.url)
