@@ -8,9 +8,9 @@ So a page among 1,000,000 conversations may take 1.5 times one among 1,000 (``li
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from django.db import connection
@@ -80,15 +80,16 @@ def find_nearest(
 ) -> RangePage:
     """Return the nearest ``limit`` keys that follow the cursor, or that precede it.
 
-    All ranges have the same order. With a condition that no index answers,
-    ``MAX_SCANNED_ROWS`` rows are scanned, and matches beyond the first workspace's scan end
-    are left for the next page.
+    All ranges have the same order. With a condition that no index answers, at most
+    ``MAX_SCANNED_ROWS`` rows are scanned, no further than the horizon: the first workspace's scan
+    end. What follows it is left for the next page.
     """
     is_descending = ranges[0].is_descending != is_backward
     first_limit = limit if len(workspace_ids) <= _FEW_WORKSPACES else min(limit, _FIRST_READ_ROWS)
-    ranked_keys = _merge(ranges, workspace_ids, cursor, first_limit, is_descending=is_descending)[
-        :limit
-    ]
+    find_horizon = _prepare_horizon(ranges, workspace_ids, cursor, is_descending=is_descending)
+    horizon = find_horizon()
+    merge = partial(_merge, ranges, cursor=cursor, horizon=horizon, is_descending=is_descending)
+    ranked_keys = merge(workspace_ids, limit=first_limit)[:limit]
     counts = Counter(ranked_key.workspace_id for ranked_key in ranked_keys)
     truncated_ids = (
         [key for key, count in counts.items() if count >= first_limit]
@@ -99,10 +100,11 @@ def find_nearest(
         complete_keys = [
             ranked_key for ranked_key in ranked_keys if ranked_key.workspace_id not in truncated_ids
         ]
-        reread_keys = _merge(ranges, truncated_ids, cursor, limit, is_descending=is_descending)
+        reread_keys = merge(truncated_ids, limit=limit)
         merged_keys = sorted([*complete_keys, *reread_keys], key=_sort_key, reverse=is_descending)
         ranked_keys = merged_keys[:limit]
-    horizon = _find_horizon(ranges, workspace_ids, cursor, is_descending=is_descending)
+    # Rows that came since the first look may have kept the scans from reaching that horizon.
+    horizon = _choose_nearest([horizon, find_horizon()], is_descending=is_descending)
     if horizon is None:
         return RangePage(ranked_keys)
     within_horizon = [
@@ -121,15 +123,17 @@ def _sort_key(ranked_key: RankedKey) -> Cursor:
 def _merge(
     ranges: Sequence[IndexRange],
     workspace_ids: Sequence[int],
-    cursor: Cursor | None,
-    limit: int,
     *,
+    cursor: Cursor | None,
+    horizon: Cursor | None,
+    limit: int,
     is_descending: bool,
 ) -> list[RankedKey]:
     parts = [
         _find_matching_statement(
             index_range,
             cursor,
+            horizon,
             _scan_share(index_range, workspace_ids),
             limit,
             is_descending=is_descending,
@@ -140,14 +144,14 @@ def _merge(
     return sorted(rows, key=_sort_key, reverse=is_descending)
 
 
-def _find_horizon(
+def _prepare_horizon(
     ranges: Sequence[IndexRange],
     workspace_ids: Sequence[int],
     cursor: Cursor | None,
     *,
     is_descending: bool,
-) -> Cursor | None:
-    """Return the nearest end of the scans that did not reach the end of a workspace.
+) -> Callable[[], Cursor | None]:
+    """Return the function that finds the nearest end of the scans that end within a workspace.
 
     Beyond it, a scan may have left out matches that come before those of another workspace::
 
@@ -167,9 +171,20 @@ def _find_horizon(
         if index_range.condition is not None
         for share in [_scan_share(index_range, workspace_ids)]
     ]
-    ends = _execute(statements, workspace_ids, is_text=ranges[0].is_text) if statements else ()
-    cursors = [ranked_key.key for ranked_key in ends]
-    return (max(cursors) if is_descending else min(cursors)) if cursors else None
+    if not statements:
+        return lambda: None
+
+    def find_horizon() -> Cursor | None:
+        ends = _execute(statements, workspace_ids, is_text=ranges[0].is_text)
+        return _choose_nearest([ranked_key.key for ranked_key in ends], is_descending=is_descending)
+
+    return find_horizon
+
+
+def _choose_nearest(cursors: Iterable[Cursor | None], *, is_descending: bool) -> Cursor | None:
+    """Return the cursor that comes first in the order, or None where there is none."""
+    choose = max if is_descending else min
+    return choose((cursor for cursor in cursors if cursor is not None), default=None)
 
 
 def _scan_share(index_range: IndexRange, workspace_ids: Sequence[int]) -> int:
@@ -180,7 +195,13 @@ def _scan_share(index_range: IndexRange, workspace_ids: Sequence[int]) -> int:
 
 @lru_cache(maxsize=256)
 def _find_matching_statement(
-    index_range: IndexRange, cursor: Cursor | None, share: int, limit: int, *, is_descending: bool
+    index_range: IndexRange,
+    cursor: Cursor | None,
+    horizon: Cursor | None,
+    share: int,
+    limit: int,
+    *,
+    is_descending: bool,
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement that finds the matches in one workspace.
 
@@ -189,6 +210,9 @@ def _find_matching_statement(
     rows = _query_range(index_range, cursor, is_descending=is_descending)
     if index_range.condition is None:
         return _compile_statement(_select_columns(rows, index_range)[:limit])
+    if horizon is not None:  # of 2,000 rows of five workspaces 1,100 were beyond it: 3 of 6 ms
+        side = "gte" if is_descending else "lte"
+        rows = rows.filter(**{f"{index_range.column}__{side}": horizon.value})
     hit = Case(When(index_range.condition, then=True), default=False, output_field=BooleanField())
     inner_sql, params = _compile_statement(
         _select_columns(rows.annotate(hit=hit), index_range, "hit")[:share]
