@@ -5,13 +5,23 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from jpweb.store.choices import Origin
+from jpweb.store.choices import Origin, Role
 from jpweb.store.conversation_list import paginator
 from jpweb.store.conversation_list.filters import ListFilters
 from jpweb.store.conversation_list.paginator import ConversationPage
-from jpweb.store.models import Conversation, Person, Workspace
+from jpweb.store.models import Conversation, Membership, Person, Workspace
+from tests.store import making
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def make_workspaces(reader: Person, count: int) -> list[Workspace]:
+    """Make workspaces that the reader is in."""
+    workspaces = [making.workspace(f"w{n}") for n in range(count)]
+    Membership.objects.bulk_create(
+        Membership(person=reader, workspace=workspace, role=Role.READER) for workspace in workspaces
+    )
+    return workspaces
 
 
 def make_conversations(

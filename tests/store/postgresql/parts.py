@@ -68,6 +68,7 @@ QUERIES = Part(
     tests=(
         "tests/store/sql/test_spellings.py",
         "tests/store/sql/test_column_converters.py",
+        "tests/store/sql/test_keyset_merge.py",
         "tests/store/backups",
         "tests/store/redaction",
         "tests/store/transcript",
