@@ -137,3 +137,11 @@ def _run(command: list[str], env: dict[str, str] | None = None) -> subprocess.Co
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
+
+
+def compute_niceness(increment: int) -> int:
+    """Return the niceness of a process that is nicer than this one by an increment.
+
+    The highest one is 19: beside other work the tests may run niced themselves.
+    """
+    return min(os.getpriority(os.PRIO_PROCESS, 0) + increment, 19)

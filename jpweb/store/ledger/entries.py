@@ -115,7 +115,7 @@ def _make_values(new_act: NewAct) -> dict[str, Any]:
         "text_hash": text_hash,
         "chain_hash": "",
         "mac": entry_macs.compute_mac(text_hash),
-        "act": act.value,
+        "act": str(act),
         "at": recorded_at,
         "person_id": actor.person_id,
         "workspace_id": place.workspace_id,

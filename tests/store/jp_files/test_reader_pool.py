@@ -20,6 +20,7 @@ from jpweb.store.jp_files.workspace import DiskConversation, find_workspace, ite
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.stream.events import Element, EventKind
 from tests.builders import make_answer, make_call, make_inquiry, make_result, raw, stream
+from tests.machine import programs
 from tests.machine.ports import wait_until
 from tests.machine.sizes import mark_proof
 from tests.store.making import write_folder
@@ -294,7 +295,7 @@ def test_reader_process_has_low_priority(root: Path, worker_processes: list[Any]
         next(readings)
         (process, *_) = worker_processes
         niceness = os.getpriority(os.PRIO_PROCESS, process.pid)
-        assert niceness == os.getpriority(os.PRIO_PROCESS, 0) + reader_pool.NICENESS
+        assert niceness == programs.compute_niceness(reader_pool.NICENESS)
 
 
 @pytest.mark.proof  # no Linux lacks it

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files.config import size_limits, toml_parser, toml_process
 from jpweb.store.jp_files.config.toml_parser import ConfigText, parse_texts, parse_toml
+from tests.machine import programs
 from tests.machine.ports import wait_until
 from tests.machine.sizes import mark_proof
 
@@ -195,11 +196,11 @@ def test_parse_all_bounds_the_values_of_all_files(monkeypatch: pytest.MonkeyPatc
 
 
 def test_parser_leaves_the_processor_to_others():
-    own_niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    niceness = programs.compute_niceness(5)
     command = [sys.executable, "-I", "-S", toml_process.__file__]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         wait_until(
-            lambda: os.getpriority(os.PRIO_PROCESS, process.pid) == own_niceness + 5,
+            lambda: os.getpriority(os.PRIO_PROCESS, process.pid) == niceness,
             "the parser is nicer than those who wait for it",
         )
         limits = {"bytes": 1 << 29, "seconds": 5}
