@@ -15,8 +15,15 @@ from django.db.models.lookups import Exact
 from jpweb.store import accounts, exports
 from jpweb.store.choices import ApprovalState, Role
 from jpweb.store.inquiries import OPEN_STATE
-from jpweb.store.jp_files.mirror import DEMO_ROOT
-from jpweb.store.models import Approval, Conversation, Inquiry, Membership, Person, Workspace
+from jpweb.store.models import (
+    DEMO_ROOT,
+    Approval,
+    Conversation,
+    Inquiry,
+    Membership,
+    Person,
+    Workspace,
+)
 from jpweb.store.sql.call_ids import build_inquiry_match
 from jpweb.store.sql.distinct_values import list_distinct
 from jpweb.store.sql.spellings import build_contains

@@ -19,7 +19,7 @@ from jpweb.store.errors import NoWorkspace, StoreError
 from jpweb.store.jp_files import external_appends, locks, mirror, silo_bindings, workspace, writer
 from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
-from jpweb.store.models import Conversation, Workspace
+from jpweb.store.models import DEMO_ROOT, Conversation, Workspace
 from jpweb.store.redaction.application import has_redactions
 from jpweb.stream import wire
 from jpweb.stream.errors import StreamError
@@ -120,7 +120,7 @@ def set_write_policy(
 
 def is_attachable(workspace_row: Workspace) -> bool:
     """Tell whether conversations can be written into a workspace: not into the demo."""
-    return workspace_row.root != mirror.DEMO_ROOT
+    return workspace_row.root != DEMO_ROOT
 
 
 def get_turn_obstacle(conversation: Conversation) -> str:

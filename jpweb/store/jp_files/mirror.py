@@ -27,7 +27,7 @@ from jpweb.store.jp_files import (
 )
 from jpweb.store.jp_files.reader import ParsedConversation
 from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace, Refusals
-from jpweb.store.models import Conversation, Workspace
+from jpweb.store.models import DEMO_ROOT, Conversation, Workspace
 from jpweb.store.people import names
 from jpweb.store.sql import compiled_write
 from jpweb.store.sql.compiled_query import CompiledQuery
@@ -35,8 +35,6 @@ from jpweb.stream.stats import StreamStats, count_noun, count_stream
 
 DEMO_PATH = Path(__file__).parent / "demo"
 _RESOLVED_DEMO = installation.resolve_path(DEMO_PATH)
-#: Root of the demo in the database, independent of where jpweb is installed.
-DEMO_ROOT = "demo"
 #: Columns whose change makes a mirror pass read a conversation again.
 _COMPARED_COLUMNS = ("fingerprint", "archived", "source")
 

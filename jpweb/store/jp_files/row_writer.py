@@ -26,6 +26,7 @@ from jpweb.store.jp_files.redacted_elements import NO_TEXTS, RedactedStream
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.masking import redacted_titles
 from jpweb.store.models import Conversation, Workspace
+from jpweb.store.reviews import question_states
 from jpweb.store.sql import compiled_write
 from jpweb.store.suspected_secrets import derived_masks
 
@@ -122,6 +123,7 @@ def _copy_in_batches(
     states = _replace_inquiries(conversation, stream)
     with transaction.atomic():
         _check_unchanged(conversation)
+        question_states.refresh_states(conversation)
         conversation.fingerprint = _choose_fingerprint(disk_conversation, parsed_conversation)
         conversation.save(update_fields=["fingerprint"])
     event_count = len(stream.stream_rows.entries) - equal_entries
@@ -182,6 +184,8 @@ def _copy_at_once(
     _save_row(conversation, is_new=is_new)
     event_count = journal.replace_rows(conversation, stream.stream_rows, is_new=is_new)
     states = inquiries.replace_rows(conversation, stream.inquiries, is_new=is_new)
+    if not is_new:
+        question_states.refresh_states(conversation)
     if conversation.revision != revision:
         conversation.save(update_fields=["revision"])
     return CopyResult(conversation.pk, event_count, states, redacted_stream.problem)

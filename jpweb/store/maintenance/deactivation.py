@@ -17,9 +17,8 @@ from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import LastOwner
 from jpweb.store.inbox import claims
-from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.ledger.entries import OPERATOR, Actor, NewAct, Place, record_acts
-from jpweb.store.models import Membership, Person, SignInLink, Workspace
+from jpweb.store.models import DEMO_ROOT, Membership, Person, SignInLink, Workspace
 from jpweb.store.people import invitations, member_roles, sessions
 
 

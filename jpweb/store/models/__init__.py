@@ -1,6 +1,7 @@
 """Models of the store. Other packages do not import them; they call the store's functions."""
 
 from jpweb.store.models.accounts import (
+    DEMO_ROOT,
     Group,
     GroupMember,
     GroupRole,
@@ -52,6 +53,7 @@ from jpweb.store.models.search import Passage, SavedSearch
 from jpweb.store.models.suspected_secrets import SuspectedSecret
 
 __all__ = [
+    "DEMO_ROOT",
     "AnswerLink",
     "Approval",
     "ApprovalClaim",

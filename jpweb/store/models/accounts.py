@@ -10,6 +10,9 @@ from django.db import models
 from jpweb.store.choices import Density, Role, Theme, TrustKind, WritePolicy
 from jpweb.store.database import clock
 
+#: Root of the demo's workspace, independent of where jpweb is installed.
+DEMO_ROOT = "demo"
+
 
 class Person(AbstractUser):
     """An account that signs in, and how its pages look."""

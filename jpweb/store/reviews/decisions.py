@@ -31,9 +31,9 @@ from jpweb.store.decision_filters.decision_places import (
     filter_place,
 )
 from jpweb.store.inquiries import defer_questions
-from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.ledger import newest_entries
 from jpweb.store.models import (
+    DEMO_ROOT,
     Approval,
     Conversation,
     Inquiry,

@@ -159,8 +159,8 @@ def parse_attempt(inquiry_id: str) -> str:
 def load_review_states(inquiry_ids: Iterable[int]) -> dict[int, SubjectState]:
     """Return the state of the reviews of questions by their keys; one query.
 
-    Questions without a review are left out. Nothing of a blind review is in it. A change of a
-    question since its reviews is not looked for.
+    Questions without a review of their present events are left out, as ``refresh_states`` stores
+    it. Nothing of a blind review is in it.
     """
     keys = list(inquiry_ids)
     rows = _state_query(keys) if keys else []

@@ -59,6 +59,23 @@ def load_question(inquiry: Inquiry) -> ReviewSubject:
     return ReviewSubject(inquiry.conversation, inquiry, _hash_question(inquiry))
 
 
+def load_questions(
+    conversation: Conversation, inquiries: Collection[Inquiry]
+) -> list[ReviewSubject]:
+    """Return questions of a conversation as subjects, as ``load_question`` does; one query."""
+    positions = {position for row in inquiries for position in _list_positions(row)}
+    entries = JournalEntry.objects.filter(conversation=conversation, position__in=positions)
+    texts = dict(entries.values_list("position", "text"))
+    return [
+        ReviewSubject(
+            conversation,
+            row,
+            hash_texts(texts[position] for position in _list_positions(row) if position in texts),
+        )
+        for row in inquiries
+    ]
+
+
 def load_conversation(conversation: Conversation) -> ReviewSubject:
     """Return a conversation as a subject. Its version changes with each event."""
     return ReviewSubject(conversation, None, conversation.version)
@@ -164,19 +181,24 @@ def hash_content(subject: ReviewSubject) -> str:
         return _hash_question(subject.inquiry)
     entries = JournalEntry.objects.filter(conversation=subject.conversation)
     texts = entries.order_by("position").values_list("text", flat=True)
-    return _hash_texts(texts.iterator(_FETCH_ENTRIES))
+    return hash_texts(texts.iterator(_FETCH_ENTRIES))
 
 
 def _hash_question(inquiry: Inquiry) -> str:
-    positions = [inquiry.position, inquiry.response_position]
     entries = JournalEntry.objects.filter(
-        conversation_id=inquiry.conversation_id,
-        position__in=[position for position in positions if position is not None],
+        conversation_id=inquiry.conversation_id, position__in=_list_positions(inquiry)
     )
-    return _hash_texts(entries.order_by("position").values_list("text", flat=True))
+    return hash_texts(entries.order_by("position").values_list("text", flat=True))
 
 
-def _hash_texts(texts: Iterable[str]) -> str:
+def _list_positions(inquiry: Inquiry) -> list[int]:
+    """Return the positions of a question's events, in the order of the journal."""
+    positions = (inquiry.position, inquiry.response_position)
+    return sorted(position for position in positions if position is not None)
+
+
+def hash_texts(texts: Iterable[str]) -> str:
+    """Return the version of a question, or the hash of a conversation, of its events' texts."""
     digest = hashlib.sha256()
     for text in texts:
         digest.update(f"{ledger_verifier.hash_text(text)}\n".encode())

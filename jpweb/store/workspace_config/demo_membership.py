@@ -11,9 +11,8 @@ from django.db import transaction
 from jpweb.store.annotations import mentions
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import RoleByGroup
-from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.ledger.entries import Actor
-from jpweb.store.models import Membership, Person, Workspace
+from jpweb.store.models import DEMO_ROOT, Membership, Person, Workspace
 from jpweb.store.people import member_roles
 from jpweb.store.people.member_roles import RoleChange
 

@@ -6,9 +6,8 @@ from django.db import transaction
 
 from jpweb.store.choices import Act
 from jpweb.store.errors import StoreError
-from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.models import Workspace
+from jpweb.store.models import DEMO_ROOT, Workspace
 
 
 @transaction.atomic

@@ -15,7 +15,7 @@ from jpweb.store.jp_files import directory_handles, mirror, silo_bindings, works
 from jpweb.store.jp_files.config import size_limits
 from jpweb.store.jp_files.config.toml_process import check_limits
 from jpweb.store.masking.masks import Masks
-from jpweb.store.models import Conversation, JournalEntry, Turn
+from jpweb.store.models import DEMO_ROOT, Conversation, JournalEntry, Turn
 from jpweb.stream.events import ConfigDelta, ConversationEvent
 
 BASE_CONFIG_NAME = "base_config.json"
@@ -129,7 +129,7 @@ def read_stored_config(conversation: Conversation, masks: Masks | None = None) -
 def _read_base_file(conversation: Conversation) -> bytes:
     """Return the bytes of the file; none where there is none. Raises InvalidConfigFile."""
     try:
-        if conversation.workspace.root == mirror.DEMO_ROOT:
+        if conversation.workspace.root == DEMO_ROOT:
             disk_workspace = workspace.find_workspace(mirror.DEMO_PATH)
         else:
             disk_workspace = silo_bindings.find_bound(conversation.workspace)

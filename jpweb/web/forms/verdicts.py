@@ -9,8 +9,8 @@ from django.core.exceptions import ValidationError
 
 from jpweb.store.choices import Verdict
 from jpweb.store.db_text import has_visible_character
-from jpweb.store.reviews.policies import REVIEW_COUNTS
 from jpweb.store.reviews.reviews import MAX_NOTE_CHARS, ReviewInput
+from jpweb.store.workspace_config.review_policy import REVIEW_COUNTS
 from jpweb.web import notice_text
 from jpweb.web.forms.fields import TextField, WholeNumberField
 from jpweb.web.labels import review_labels

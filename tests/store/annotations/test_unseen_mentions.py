@@ -7,9 +7,8 @@ import pytest
 from jpweb.store import accounts, journal
 from jpweb.store.annotations import threads
 from jpweb.store.choices import Role
-from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.ledger.entries import Actor
-from jpweb.store.models import Membership, Person, Workspace
+from jpweb.store.models import DEMO_ROOT, Membership, Person, Workspace
 from jpweb.store.people import group_members, groups, invitations
 from jpweb.store.workspace_config import demo_membership
 from jpweb.stream.events import ChatRequest

@@ -12,7 +12,7 @@ from jpweb.store.errors import NoWorkspace
 from jpweb.store.jp_files import mirror, reader_pool
 from jpweb.store.jp_files.mirror import MirrorReport
 from jpweb.store.jp_files.workspace import read_metadata
-from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
+from jpweb.store.models import DEMO_ROOT, Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.stream import wire
 from jpweb.stream.events import ChatResponse, EventKind
 from jpweb.stream.inquiry import Answered, InquiryResponse
@@ -54,7 +54,7 @@ def mirror_again(root: Path) -> MirrorReport:
 
 
 def same_bytes(root: Path) -> None:
-    root_path = mirror.DEMO_ROOT if root == mirror.DEMO_PATH else str(root.resolve())
+    root_path = DEMO_ROOT if root == mirror.DEMO_PATH else str(root.resolve())
     workspace = Workspace.objects.get(root=root_path)
     paths = [*(root / ".jp" / "conversations").glob("**/events.json")]
     assert workspace.conversations.count() == len(paths)

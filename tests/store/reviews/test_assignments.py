@@ -10,7 +10,8 @@ from jpweb.store.choices import Act, Verdict
 from jpweb.store.errors import ReviewRefused
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import LedgerEntry
-from jpweb.store.reviews import assignments, policies
+from jpweb.store.reviews import assignments
+from jpweb.store.workspace_config import review_policy
 from tests.store import making
 from tests.store.reviews.desk import ReviewDesk, load, send
 
@@ -55,7 +56,7 @@ def test_person_who_closed_or_reviewed_it_is_not_assigned(desk: ReviewDesk):
 
 
 def test_number_of_reviews_is_an_entry(desk: ReviewDesk):
-    policies.set_reviews_required(desk.workspace, 2, Actor.from_person(desk.ada))
+    review_policy.set_reviews_required(desk.workspace, 2, Actor.from_person(desk.ada))
     desk.workspace.refresh_from_db()
     assert desk.workspace.reviews_required == 2
     entry = LedgerEntry.objects.get(act=Act.SETTING_CHANGED)

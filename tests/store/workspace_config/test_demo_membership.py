@@ -6,9 +6,8 @@ import pytest
 
 from jpweb.store import accounts
 from jpweb.store.choices import Role
-from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.ledger.entries import Actor
-from jpweb.store.models import Membership
+from jpweb.store.models import DEMO_ROOT, Membership
 from jpweb.store.people import group_members, groups
 from jpweb.store.workspace_config import demo_membership
 from tests.store import making

@@ -12,8 +12,7 @@ import pytest
 
 from jpweb.runtime import read_log
 from jpweb.store.choices import Act, Role
-from jpweb.store.jp_files.mirror import DEMO_ROOT
-from jpweb.store.models import LedgerEntry, Membership, Workspace
+from jpweb.store.models import DEMO_ROOT, LedgerEntry, Membership, Workspace
 from jpweb.web.security.read_recording import (
     DEMOLESS_ROUTES,
     FILTERS_BY_ROUTE,

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from jpweb.store.choices import Role
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.maintenance import inquiry_expiry
-from jpweb.store.reviews import policies
+from jpweb.store.workspace_config import review_policy
 from jpweb.web import access, display_text, notice_text
 from jpweb.web.forms.inquiry_expiry import InquiryExpiryForm
 from jpweb.web.forms.verdicts import ReviewCountForm
@@ -50,7 +50,7 @@ def choose_review_count(request: Request, workspace: Workspace) -> HttpResponse:
     form = ReviewCountForm(request.POST)
     if form.is_valid():
         count = form.cleaned_data["reviews_required"]
-        policies.set_reviews_required(workspace, count, Actor.from_person(request.user))
+        review_policy.set_reviews_required(workspace, count, Actor.from_person(request.user))
         label = review_labels.REVIEW_COUNT_LABELS[count].lower()
         text = notice_text.REVIEW_COUNT_SAVED.format(workspace=workspace.name, count=label)
         messages.success(request, text)

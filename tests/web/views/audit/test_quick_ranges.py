@@ -6,8 +6,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from jpweb.store.choices import Role
-from jpweb.store.jp_files.mirror import DEMO_ROOT
-from jpweb.store.models import Membership
+from jpweb.store.models import DEMO_ROOT, Membership
 from jpweb.web.views.audit.quick_ranges import list_ranges
 from tests.store import making
 from tests.web.world import World

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jpweb.store.choices import Act, Role
-from jpweb.store.jp_files.mirror import DEMO_ROOT
-from jpweb.store.models import Conversation, LedgerEntry, Membership, Person, Workspace
+from jpweb.store.models import DEMO_ROOT, Conversation, LedgerEntry, Membership, Person, Workspace
 from tests.store import making
 from tests.web.reading import parse_page
 from tests.web.world import World
