@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from django.db.models import Exists, Max, OuterRef
+from django.db.models import Exists, Max, OuterRef, QuerySet, Subquery
 
 from jpweb.store import audit
 from jpweb.store.audit import AuditFilters, ReviewedInquiry
-from jpweb.store.models import Review
+from jpweb.store.models import Inquiry, JournalEntry, Review
+from jpweb.store.reviews import subjects
 from jpweb.store.reviews.reviews import list_disclosed
 
 #: The key of a conversation, and the anchor of its question; "": the conversation as a whole.
@@ -34,7 +35,7 @@ class ExportedReview(NamedTuple):
     """The latest review of a place by one reviewer. ``round`` is 1, 2 or 3.
 
     A hidden one waits for the blind second review: its reader must see neither verdict nor note.
-    So does one whose verdict an imported bundle withheld.
+    So does one whose verdict an imported bundle withheld. An outdated one is of an earlier version.
     """
 
     reviewer: Reviewer
@@ -43,6 +44,7 @@ class ExportedReview(NamedTuple):
     note: str
     reviewed_at: datetime
     is_hidden: bool
+    is_outdated: bool
 
 
 class ExportedReviews:
@@ -93,11 +95,42 @@ def load_reviews(
         conversation_id__in={conversation_id for conversation_id, _ in places},
         anchor__in={anchor for _, anchor in places},
     )
-    for review in reviews.order_by("pk"):
+    for review in _annotate_subjects(reviews).order_by("pk"):
         place = review.conversation_id, review.anchor
         if place in places:
             rows_by_place[place].append(review)
     return {place: _describe_reviews(person_id, rows) for place, rows in rows_by_place.items()}
+
+
+def _annotate_subjects(reviews: QuerySet[Review]) -> QuerySet[Review]:
+    """Have each review name what it is of as it is now, of which ``_is_outdated`` makes a version.
+
+    That is the texts of the question's events, or the version of the conversation.
+    """
+    inquiries = Inquiry.objects.filter(
+        conversation_id=OuterRef(OuterRef("conversation_id")), anchor=OuterRef(OuterRef("anchor"))
+    )
+
+    def find_text(column: str) -> Subquery:
+        entries = JournalEntry.objects.filter(
+            conversation_id=OuterRef("conversation_id"),
+            position=Subquery(inquiries.values(column)[:1]),
+        )
+        return Subquery(entries.values("text")[:1])
+
+    return reviews.annotate(
+        request_text=find_text("position"), response_text=find_text("response_position")
+    ).select_related("conversation")
+
+
+def _is_outdated(row: Any) -> bool:
+    """Tell whether an annotated review is of an earlier version; False where it names none."""
+    if row.anchor:
+        texts = (row.request_text, row.response_text)
+        version = subjects.hash_texts(text for text in texts if text is not None)
+    else:
+        version = row.conversation.version
+    return bool(row.verdict) and row.version != version
 
 
 def _sort_reviewers(reviewers: Iterable[Reviewer]) -> list[Reviewer]:
@@ -118,5 +151,6 @@ def _describe_reviews(person_id: int, rows: list[Review]) -> dict[int | str, Exp
             row.note,
             row.reviewed_at,
             not row.verdict or not (row.pk in disclosed_keys or row.reviewer_id == person_id),
+            is_outdated=_is_outdated(row),
         )
     return exported_reviews

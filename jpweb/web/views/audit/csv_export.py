@@ -23,6 +23,8 @@ REVIEW_HEADING, REVIEW_NOTE_HEADING = "review by {name}", "review note by {name}
 REVIEW_TIME_HEADING = "review time by {name}"
 #: The verdict of a review that its reader must not know yet.
 HIDDEN_VERDICT = "hidden"
+#: The verdict of a review of an earlier version.
+OUTDATED_VERDICT = "{verdict} (earlier version)"
 
 
 def make_csv(
@@ -77,6 +79,7 @@ def _describe_review(review: ExportedReview) -> dict[str, Any]:
         "round": review.round,
         "reviewed_at": review.reviewed_at.isoformat(),
         "is_hidden": review.is_hidden,
+        "is_outdated": review.is_outdated,
     } | verdict_fields
 
 
@@ -84,6 +87,8 @@ def _make_review_cells(review: ExportedReview | None) -> list[object]:
     if review is None:
         return ["", "", ""]
     verdict, note = (HIDDEN_VERDICT, "") if review.is_hidden else (review.verdict, review.note)
+    if review.is_outdated and not review.is_hidden:
+        verdict = OUTDATED_VERDICT.format(verdict=verdict)
     return [verdict, note, review.reviewed_at.isoformat()]
 
 

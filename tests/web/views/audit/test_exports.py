@@ -24,6 +24,7 @@ from jpweb.store.models import (
     Approval,
     Conversation,
     Inquiry,
+    JournalEntry,
     LedgerEntry,
     Membership,
     Person,
@@ -264,6 +265,22 @@ def test_heading_that_a_spreadsheet_would_evaluate_is_escaped(
     auditor.refresh_from_db()
     review(answered_world, auditor, Verdict.FINE)
     assert read_row(answered_world)["'=1+1"] == "fine"
+
+
+def test_export_says_that_a_review_is_of_an_earlier_version(answered_world: World):
+    auditor = answered_world.people["auditor"]
+    review(answered_world, auditor, Verdict.WRONG, "No.")
+    question = answered_world.question
+    entry = JournalEntry.objects.get(
+        conversation=question.conversation, position=question.response_position or 0
+    )
+    JournalEntry.objects.filter(pk=entry.pk).update(text=entry.text.replace("answered", "lost"))
+    assert read_row(answered_world)["review by Auditor"] == "wrong (earlier version)"
+    body = read_body(get(answered_world, "/audit.jsonl", "auditor", outcome="answered"))
+    (line,) = json.loads(body)["reviews"]
+    assert (line["verdict"], line["is_outdated"]) == ("wrong", True)
+    review(answered_world, auditor, Verdict.FINE)
+    assert read_row(answered_world)["review by Auditor"] == "fine"
 
 
 def test_export_columns_of_reviewers_with_one_name_are_separate(answered_world: World):
