@@ -362,7 +362,12 @@ def _redirect_to_sign_in(request: HttpRequest) -> HttpResponse:
         # htmx would follow a redirect and swap the sign-in page in as a fragment.
         return HttpResponseClientRedirect(_make_sign_in_url(_find_current_path(htmx)))
     next_url = request.get_full_path() if request.method == "GET" else ""
-    response = HttpResponseRedirect(_make_sign_in_url(next_url))
+    url = _make_sign_in_url(next_url)
+    if not next_url:
+        # Without a fragment browsers keep that of the form's address, such as ``#reviews``, which
+        # the sign-in page would take for the code of a link.
+        url += "#"
+    response = HttpResponseRedirect(url)
     if cache_headers.has_session_cookie(request):
         # The session expired or was ended on another device; drafts in the browser's storage stay.
         cache_headers.clear_site_data(response, storage=False)

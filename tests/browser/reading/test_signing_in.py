@@ -77,6 +77,20 @@ def test_signing_out_ends_the_session_and_removes_drafts_of_every_tab(visit: Vis
     assert path_of(page) == "/sign-in"
 
 
+def test_form_that_is_sent_after_the_session_ended_asks_for_a_sign_in(visit: Visit):
+    page = visit.open("/audit?demo=1&reason=lost")
+    page.locator("tbody a.details").first.click()
+    page.locator("[data-review-start]").click()
+    form = page.locator("form[data-review]")
+    form.get_by_role("radio").first.check()
+    page.context.clear_cookies(name="jpweb_session")
+    form.get_by_role("button", name="Save review").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    assert page.url == f"{visit.server.url}/sign-in#"
+
+
 def test_link_to_an_event_opens_it_after_the_sign_in_that_it_wants(visit: Visit):
     path = visit.find("A tour of questions and answers")
     visit.pages.forgive("403")
