@@ -14,7 +14,7 @@ from jpweb.store.errors import StoreError
 from jpweb.store.masking import masks, replacement
 from jpweb.store.masking.derived_columns import TurnTitles
 from jpweb.store.masking.replacement import Replacement
-from jpweb.store.models import Conversation, JournalEntry, Person, Run
+from jpweb.store.models import Conversation, JournalEntry, Person, Redaction, Run
 from jpweb.store.redaction import column_copies, kept_texts
 from jpweb.store.redaction.column_copies import CopiedContent, Copy
 from jpweb.store.suspected_secrets import copies, suggestions
@@ -105,7 +105,8 @@ def make_plan(conversation_id: int, request: RedactionRequest, person: Person) -
     """Return what a redaction changes. Raises NotRedactable, also where it changes nothing."""
     plan = find_changes(conversation_id, request, person)
     if not plan.entry_keys:
-        raise NotRedactable(_describe_absence(plan.request, plan.preview.kept_events))
+        kept_events = plan.preview.kept_events
+        raise NotRedactable(_describe_absence(conversation_id, plan.request, kept_events))
     return plan
 
 
@@ -189,10 +190,15 @@ def _plan_entries(
     return strings, keys, titles
 
 
-def _describe_absence(request: RedactionRequest, kept_events: Sequence[KeptEvent]) -> str:
+def _describe_absence(
+    conversation_id: int, request: RedactionRequest, kept_events: Sequence[KeptEvent]
+) -> str:
     """Return why nothing is replaced."""
-    if not request.strings:
+    redactions = Redaction.objects.filter(conversation_id=conversation_id, anchor=request.anchor)
+    if not request.strings and redactions.exists():
         return "This content is already redacted, with this reason."
+    if not request.strings:
+        return "This event has nothing to redact. Names, ids and times stay."
     if not kept_events:
         return "None of these strings is in the content. Check their spelling."
     places = [f"event {event.position} ({', '.join(event.fields)})" for event in kept_events]

@@ -15,7 +15,8 @@ from jpweb.store.models import Comment, Conversation, JournalEntry, Person, Reda
 from jpweb.store.redaction import application
 from jpweb.store.redaction.plans import NotRedactable, RedactionRequest
 from jpweb.stream.events import ChatRequest, ChatResponse
-from tests.builders import make_element
+from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
+from tests.builders import make_element, make_inquiry
 from tests.canary.spellings import has_secret
 from tests.store import making
 from tests.store.redaction.canary import CANARY, anchor_at, dump_tables, redact
@@ -136,3 +137,10 @@ def test_redaction_replaces_what_was_written_between_its_transactions(
     pause_after_each_step(monkeypatch, write)
     redact(long, ada, "", CANARY)
     assert not has_secret(dump_tables(), CANARY)
+
+
+def test_event_without_content_has_nothing_to_redact(workspace: Workspace, ada: Person):
+    declined = InquiryResponse("c.q.1", Cancelled(CancellationReason.USER))
+    conversation = making.mirrored_conversation(workspace, make_inquiry("c.q.1"), declined)
+    with pytest.raises(NotRedactable, match="has nothing to redact"):
+        redact(conversation, ada, anchor_at(conversation, 1))
