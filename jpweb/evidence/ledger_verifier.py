@@ -14,7 +14,7 @@ the reader may not see. Earlier files have no hash beside a text, so that a chan
 head alone. ``text_hash`` is the text's SHA-256, ``chain_hash`` that of the previous entry's chain
 hash and the text hash, both in hexadecimal digits. ``tree_hash`` of the head is the root of the
 Merkle tree of all text hashes (RFC 9162, 2.1). A file of kept heads has one per line, and the chain
-has to contain each of them.
+has to contain each of them; blank lines between them are skipped.
 
 Exit status: 0 where all holds, 1 where a problem was found, 2 where the file cannot be read.
 """
@@ -25,6 +25,7 @@ import argparse
 import hashlib
 import io
 import json
+import os
 import re
 import sys
 from collections import Counter
@@ -203,14 +204,28 @@ def has_head(statement: dict[str, Any]) -> bool:
 def read_heads(path: Path) -> Iterator[dict[str, Any] | Problem]:
     """Yield the kept heads of a file, and a problem for each other line, such as a torn one.
 
-    Raises UnreadableFile.
+    Blank lines, which people leave between heads, are skipped. Raises UnreadableFile.
     """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_open_without_wait) as file:  # noqa: PTH123  takes an opener
             for number, line in enumerate(file, 1):
-                yield _parse_head(line) or Problem(0, f"{path}, line {number} is not a signed head")
+                if line.strip():
+                    problem = Problem(0, f"{path}, line {number} is not a signed head")
+                    yield _parse_head(line) or problem
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _open_without_wait(path: str, flags: int) -> int:
+    """Open a file to read; a named pipe that nobody writes to is empty, and is not waited for.
+
+    A pipe that a program has open for writing, such as a shell's ``<(...)``, is read to its end.
+    """
+    if not hasattr(os, "O_NONBLOCK"):  # Windows, whose named pipes are no files
+        return os.open(path, flags)
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def list_heads(path: Path) -> list[dict[str, Any] | Problem]:
@@ -255,7 +270,7 @@ class LedgerFile(NamedTuple):
 def read_file(path: Path) -> LedgerFile:
     """Read a ledger file. Raises UnreadableFile where its first line is no head."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_open_without_wait) as file:  # noqa: PTH123  takes an opener
             statement, head_problem = _read_head_line(path, file.readline())
             entries = [_read_entry_line(line, sequence) for sequence, line in enumerate(file, 1)]
     except OSError as error:

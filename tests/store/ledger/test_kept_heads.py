@@ -116,7 +116,7 @@ def test_offline_verifier_accepts_heads_of_before_a_change_of_keys(
     assert "head: the signature does not fit" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("line", ["", "{}", "[]", '{"head": {"seq', "[" * 100_000])
+@pytest.mark.parametrize("line", ["{}", "[]", '{"head": {"seq', "[" * 100_000])
 def test_offline_verifier_names_a_line_that_is_no_head(tmp_path: Path, line: str):
     path, file = tmp_path / "heads.jsonl", tmp_path / "ledger.jsonl"
     keep_head(path)
@@ -129,9 +129,40 @@ def test_offline_verifier_names_a_line_that_is_no_head(tmp_path: Path, line: str
     ]
 
 
-@pytest.mark.parametrize("data", [b"\x00" * 40, b"\xff\xfe\n", b"\n"], ids=["zero", "odd", "empty"])
+@pytest.mark.parametrize("data", [b"\x00" * 40, b"\xff\xfe\n"], ids=["zero", "odd"])
 def test_line_of_other_bytes_is_a_problem(tmp_path: Path, data: bytes):
     path = tmp_path / "heads.jsonl"
     path.write_bytes(data)
     keep_head(path)
     assert list_sequences(path) == [f"{path}, line 1 is not a signed head", 1]
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"], ids=["line feed", "two characters"])
+def test_blank_lines_of_kept_heads_are_skipped_and_counted(tmp_path: Path, line_end: bytes):
+    path = tmp_path / "heads.jsonl"
+    keep_head(path)
+    head = path.read_bytes().strip()
+    path.write_bytes(line_end.join([b"", head, b" \t", head, b"{", b"", b""]))
+    assert list_sequences(path) == [1, 1, f"{path}, line 5 is not a signed head"]
+
+
+def test_named_pipe_without_a_writer_holds_no_heads(tmp_path: Path):
+    path, file = tmp_path / "pipe", tmp_path / "ledger.jsonl"
+    os.mkfifo(path)
+    assert list_sequences(path) == []
+    keep_head(tmp_path / "heads.jsonl")
+    write_ledger_file(file)
+    assert ledger_verifier.main([str(file), "--head", str(path)]) == 2
+    assert ledger_verifier.main([str(path)]) == 2
+
+
+def test_heads_of_a_pipe_are_read_until_its_writer_closes_it(tmp_path: Path):
+    path = tmp_path / "heads.jsonl"
+    keep_head(path)
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end), os.fdopen(write_end, "wb", buffering=0) as writer:
+        lines = kept_heads.read_heads(Path(f"/dev/fd/{read_end}"))
+        writer.write(path.read_bytes() * 2)
+        first = next(lines)
+        writer.close()
+        assert [first, *lines] == list(kept_heads.read_heads(path)) * 2
