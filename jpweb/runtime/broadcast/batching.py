@@ -30,6 +30,7 @@ class BatchRunner(Generic[K, M]):
     errors of one key the first is logged, with its traceback unless it is a database outage.
     ``await_more``: is awaited before each batch, so that closely following members join it.
     ``max_parallel``: batches of different keys that run together; other keys wait for their turn.
+    ``describe_key``: returns what the log calls a key, of which no updates could be sent.
     """
 
     def __init__(
@@ -38,10 +39,11 @@ class BatchRunner(Generic[K, M]):
         on_failure: Callable[[M, BaseException], None],
         await_more: Callable[[], Awaitable[object]] | None = None,
         max_parallel: float = math.inf,
+        describe_key: Callable[[K], str] = str,
     ) -> None:
         self._process_batch, self._on_failure = process_batch, on_failure
         self._await_more = await_more
-        self._max_parallel = max_parallel
+        self._max_parallel, self._describe_key = max_parallel, describe_key
         self._due_members: dict[K, dict[M, None]] = {}
         self._tasks: dict[K, asyncio.Task[None]] = {}
         self._running_members: dict[K, list[M]] = {}
@@ -104,10 +106,11 @@ class BatchRunner(Generic[K, M]):
     def _log_failure(self, key: K, error: BaseException) -> None:
         if key in self._failed_keys:
             return
+        subject = self._describe_key(key)
         if isinstance(error, DATABASE_UNAVAILABLE):
-            logger.warning("Updates of %s could not be sent: %s", key, error)
+            logger.warning("Updates of %s could not be sent: %s", subject, error)
         else:
-            logger.error("Updates of %s could not be sent", key, exc_info=error)
+            logger.error("Updates of %s could not be sent", subject, exc_info=error)
         self._failed_keys[key] = None
         while len(self._failed_keys) > MAX_REMEMBERED_KEYS:
             del self._failed_keys[next(iter(self._failed_keys))]

@@ -169,14 +169,20 @@ def _find_returned(
     return max((item for item in items if item.key not in snoozed_keys), default=None)
 
 
+def _describe_key(_key: int | None) -> str:
+    return "the lists of waiting questions"
+
+
 def _force_reconnect(socket: LiveUpdateConsumer, _error: BaseException) -> None:
     socket.force_reconnect()
 
 
 #: Batches have one key, since an inbox may hold cards of many workspaces. They have no delay, and
 #: so questions and their outcomes have none.
-batches: BatchRunner[None, LiveUpdateConsumer] = BatchRunner(_send_inboxes, _force_reconnect)
+batches: BatchRunner[None, LiveUpdateConsumer] = BatchRunner(
+    _send_inboxes, _force_reconnect, describe_key=_describe_key
+)
 #: Costly batches are keyed by the hash of the inbox, which equal pages share.
 costly_batches: BatchRunner[int, LiveUpdateConsumer] = BatchRunner(
-    _send_costly_inboxes, _force_reconnect, max_parallel=1
+    _send_costly_inboxes, _force_reconnect, max_parallel=1, describe_key=_describe_key
 )
