@@ -1,10 +1,12 @@
-"""A message that was not sent: the session keeps it until its field is shown again."""
+"""Texts that were not sent: pages show them again, so that nobody loses what they typed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.http import HttpResponse
+from django.core.exceptions import SuspiciousOperation
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
 from django.shortcuts import redirect
 
 from jpweb.web import transcript
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
 
 #: Key in a session's data, of a conversation and a text for it that was not sent.
 _UNSENT_TEXT_KEY = "rejected_text"
+#: Field in which a form names the one that a refusal may repeat; forms of secrets have none.
+_DRAFT_FIELD = "draft"
+#: Errors of a body that is too large, of no form, or broken off.
+_INVALID_BODIES = (SuspiciousOperation, MultiPartParserError, UnreadablePostError)
 
 
 def redirect_with_text(request: Request, conversation: Conversation, text: str) -> HttpResponse:
@@ -34,3 +40,17 @@ def take_text(request: Request, conversation: Conversation) -> str:
         return ""
     del request.session[_UNSENT_TEXT_KEY]
     return str(text)
+
+
+def find_draft(request: HttpRequest) -> str:
+    """Return the text of a form whose sender may not send it, or may not any more; "" without one.
+
+    The form alone says whether its text may be shown: the person may not see whether the row of the
+    form's address exists, nor whether that asks for a secret.
+    """
+    if request.method != "POST" or request.resolver_match is None:
+        return ""
+    try:
+        return request.POST.get(request.POST.get(_DRAFT_FIELD, ""), "")
+    except _INVALID_BODIES:
+        return ""

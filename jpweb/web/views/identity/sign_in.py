@@ -15,6 +15,7 @@ from jpweb.store import accounts
 from jpweb.store.errors import CodeRequired, InvalidLink
 from jpweb.store.people.sessions import hash_key
 from jpweb.web import access, notice_text
+from jpweb.web.forms import unsent_text
 from jpweb.web.forms.identity_forms import CodeForm
 from jpweb.web.http import require_POST, take_form
 from jpweb.web.security import (
@@ -90,7 +91,8 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse: 
     if path != request.path and request.method in ("GET", "HEAD") and _is_page(path):
         query = request.META.get("QUERY_STRING", "")
         return redirect(f"{path}?{query}" if query else path)
-    return render(request, "auth/not_found.html", status=404)
+    context = {"unsent_text": unsent_text.find_draft(request)}
+    return render(request, "auth/not_found.html", context, status=404)
 
 
 def _is_page(path: str) -> bool:
@@ -106,4 +108,5 @@ def _is_page(path: str) -> bool:
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  as above
-    return render(request, "auth/forbidden.html", status=403)
+    context = {"unsent_text": unsent_text.find_draft(request)}
+    return render(request, "auth/forbidden.html", context, status=403)
