@@ -156,14 +156,38 @@ function describeResult(event) {
   return isRefused || (event.type === "htmx:sendError" && !navigator.onLine) ? "Not sent" : "Not confirmed";
 }
 
-// The page of a database outage: its cause, and whether what was sent was saved.
+// The page of a database outage: its cause, whether what was sent was saved, and whether nothing can
+// be read meanwhile.
 function readOutage({ xhr }) {
-  if (!xhr || xhr.status !== STATUS_OUTAGE) return "";
+  if (!xhr || xhr.status !== STATUS_OUTAGE) return {};
   const page = new DOMParser().parseFromString(xhr.responseText, "text/html");
   const title = page.querySelector("main h1");
+  if (!title) return {};
   const paragraphs = findAll("main p", page).map(({ textContent }) => textContent.trim());
-  return title ? `${title.textContent}. ${paragraphs.join(" ")} Your input is still here.` : "";
+  const text = `${title.textContent}. ${paragraphs.join(" ")} Your input is still here.`;
+  return { text, preventsReads: "preventsReads" in title.dataset };
 }
+
+// The notice of such an outage ends with the first update that the server could read. Without a
+// change the server sends none, so the page asks for one.
+const OUTAGE_POLL_MS = 5000;
+const findOutages = () => findAll(".card [data-prevents-reads]");
+let outageTimer = 0;
+function pollDatabase() {
+  clearTimeout(outageTimer);
+  outageTimer = setTimeout(() => {
+    if (!findOutages().length) return;
+    sendPageState();
+    pollDatabase();
+  }, OUTAGE_POLL_MS);
+}
+on("htmx:oobBeforeSwap", (event) => {
+  if (event.target.id !== "question-count") return;
+  for (const problem of findOutages()) {
+    delete problem.dataset.preventsReads;
+    problem.textContent = "The database is available again. Your input is still here. Try again.";
+  }
+});
 
 function getProblemElement(card) {
   const existing = card.querySelector("[data-problem]");
@@ -182,7 +206,9 @@ on("htmx:beforeRequest", (event) => {
   if (!card) return;
   if (card.contains(document.activeElement)) pressedButton = document.activeElement;
   const problem = card.querySelector("[data-problem]");
-  if (problem) problem.hidden = true;
+  if (!problem) return;
+  problem.hidden = true;
+  delete problem.dataset.preventsReads;
 });
 for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
   on(name, (event) => {
@@ -190,9 +216,12 @@ for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
     if (!card) return;
     const problem = getProblemElement(card);
     requestSkipped(card);
+    const outage = readOutage(event.detail);
+    problem.toggleAttribute("data-prevents-reads", Boolean(outage.preventsReads));
+    if (outage.preventsReads) pollDatabase();
     problem.textContent = event.target.matches(".context-fold")
       ? `Couldn't load the context: ${describeError(event)}. Its link opens it on a page of its own.`
-      : readOutage(event.detail) || `${describeResult(event)}: ${describeError(event)}. Your input is still here. Try again.`;
+      : outage.text || `${describeResult(event)}: ${describeError(event)}. Your input is still here. Try again.`;
     problem.hidden = false;
     // A disabled button loses the focus.
     setTimeout(() => {

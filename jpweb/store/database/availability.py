@@ -33,6 +33,11 @@ class Outage(Enum):
         self.advice = advice
         self.is_rolled_back = is_rolled_back
 
+    @property
+    def prevents_reads(self) -> bool:
+        """Whether nothing can be read meanwhile, so that what is read later shows its end."""
+        return self in (Outage.LOST, Outage.SILENT)
+
     LOST = (
         "Database unavailable",
         "The database server is down, or the connection to it broke.",

@@ -124,6 +124,32 @@ def test_answer_sent_offline_or_over_a_full_disk_can_be_sent_again(visit: Visit,
     assert answers(visit, page)[0] == {"outcome": "answered", "answer": "typed with care"}
 
 
+def refuse_answer(page: Page, outage: Outage) -> None:
+    """Send an answer that an outage refuses."""
+    html = render_to_string("503.html", {"outage": outage, "is_submission": True})
+    page.route(SENT, lambda route: route.fulfill(status=503, body=html))
+    press(page)
+    expect(problem(page)).to_contain_text(f"{outage.title}.")
+    page.unroute(SENT)
+
+
+def test_notice_of_an_outage_ends_once_the_database_is_read(visit: Visit, page: Page):
+    wire = PageWire(page)
+    page.reload()
+    wait_until_connected(page)
+    refuse_answer(page, Outage.FULL)  # in which updates are read, and nothing is saved
+    wire.tell('<span id="question-count" hx-swap-oob="true">7</span>')
+    expect(page.locator("#question-count")).to_have_text("7")
+    expect(problem(page)).to_contain_text(f"{Outage.FULL.title}.")
+    refuse_answer(page, Outage.LOST)
+    expect(problem(page)).to_have_text(
+        "The database is available again. Your input is still here. Try again."
+    )
+    press(page)
+    expect(find_settled_card(page)).to_have_count(1)
+    assert answers(visit, page)[0] == {"outcome": "answered", "answer": "typed with care"}
+
+
 @pytest.mark.proof  # a variant: the answer of a key, and the next card
 def test_answer_that_the_socket_could_not_save_is_sent_as_a_form(visit: Visit):
     visit.pages.forgive(LOST)
