@@ -99,9 +99,14 @@ function removeSettledCards() {
 
 const RECEIPT_DELAY_MS = 2000; // after which the server has stored a receipt
 
+// A person who may answer again, or from now on, lacks the card.
 const loadQuestion = runSerially(async () => {
-  const response = await loadFragment(byId("page").dataset.refresh, byId("page"), "none");
+  const page = byId("page");
+  const query = document.querySelector("main .card[data-pending]") ? "?lacks=card" : "";
+  const response = await loadFragment(page.dataset.refresh + query, page, "none");
   if (response) showLostAccess(response);
+  numberCards();
+  observeCards();
 });
 // The page of one question or approval fetches its state after each message while that is pending,
 // and always when it was settled from this page.

@@ -18,6 +18,10 @@ function readDrafts(card) {
   return card.dataset.chosen ? [[CHOICE_LABEL, card.dataset.chosen], ...drafts] : drafts;
 }
 
+// The drafts that a card without a form keeps, for a newer state of it.
+const readKeptDrafts = (card) => findAll("label > textarea[readonly]", card)
+  .map((field) => [field.parentElement.firstChild.data, field.value]);
+
 function appendDrafts(settledCard, drafts) {
   const shownTexts = findAll("textarea", settledCard).map((field) => field.value);
   for (const [labelText, text] of drafts) {
@@ -62,10 +66,16 @@ on("htmx:oobBeforeSwap", (event) => {
     removeUnavailable(newCard.id);
     return;
   }
+  const isForm = Boolean(newCard.querySelector("form"));
+  if (isForm && card.querySelector("form")) { // asked for twice: somebody may be typing into the first
+    event.preventDefault();
+    return;
+  }
   if (card.contains(document.activeElement)) settledFocusId = card.id;
-  appendDrafts(newCard, readDrafts(card));
-  // A card without an outcome returns once its person may answer again, and its draft with it.
-  if (newCard.dataset.outcome) deleteDrafts(card);
+  if (isForm) return;
+  appendDrafts(newCard, [...readDrafts(card), ...readKeptDrafts(card)]);
+  // A card returns once its person may answer again, and its draft with it, unless it has an outcome.
+  if (newCard.dataset.outcome && !("pending" in newCard.dataset)) deleteDrafts(card);
 });
 
 // A card that comes back takes the place of the one that said it was no longer available.

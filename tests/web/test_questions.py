@@ -311,6 +311,22 @@ def test_a_card_shows_the_last_messages_before_its_question_and_the_call(world: 
     assert "Where to?" in page.text
 
 
+@pytest.mark.parametrize(("role", "forms"), [("reader", 0), ("responder", 2)])
+def test_refresh_of_a_question_brings_a_card_to_a_page_that_lacks_it(
+    world: World, role: str, forms: int
+):
+    """A page that has the card keeps it: somebody may be typing there."""
+    path, client = f"/questions/{world.question.pk}", world.client(role)
+    page = parse_page(client.get(f"{path}?lacks=card", headers=HTMX))
+    card = page.find_one(id=f"question-{world.question.pk}")
+    assert card["hx-swap-oob"] == "true"
+    is_in_card = {"id": card["id"]}
+    assert [tag.inside(**is_in_card) for tag in page if tag.tag == "form"] == [True] * forms
+    assert ("hidden" in page.find_one(id="question-details")) == bool(forms)
+    page = parse_page(client.get(path, headers=HTMX))
+    assert not [tag for tag in page if tag.tag == "form"]
+
+
 def test_context_names_the_authors_of_messages_as_the_transcript(world: World):
     conversation = making.conversation(world.workspace, "Long")
     run = making.start_run(conversation)

@@ -89,7 +89,8 @@ def list_questions(request: Request) -> HttpResponse:
 def show_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Show one question: its card while it is pending, its outcome, its timeline.
 
-    htmx gets only the fragments that may have changed. Auditors also get the reviews.
+    htmx gets only the fragments that may have changed: of the card, which may hold a draft, a page
+    asks with ``lacks=card``, whose person could not answer before. Auditors also get the reviews.
     """
     return _render_question(request, inquiry)
 
@@ -255,6 +256,7 @@ def _render_question(
         "audit_query": find_audit_query(request) if may_audit else None,
         "is_pending": is_pending,
         "shows_card": shows_card,
+        "lacks_card": request.GET.get("lacks") == "card",
         "shows_conversation": True,
         "receipts": receipts,
         "redactable_anchor": (

@@ -276,6 +276,26 @@ def test_answer_that_loses_and_text_of_who_may_not_answer_are_kept(
     check_removal_is_announced(visit, ada, name)
 
 
+def test_page_of_a_question_shows_its_form_to_whom_may_answer_again(visit: Visit, name: str):
+    number = find_card(visit.begin(ASKS_TEXT), TEXT).get_attribute("data-question")
+    ada = visit.open(f"/questions/{number}", who=visit.home.invite(name, "responder"))
+    wait_until_connected(ada)
+    find_card(ada, TEXT).get_by_label("Answer").fill("not sent yet")
+    draft = ada.get_by_label("Your draft (not sent)")
+    for _ in range(2):
+        change_role(visit, name, Role.READER)
+        expect(ada.get_by_text("Responders in this workspace can answer it.")).to_be_visible()
+        ada.evaluate(RENEW)
+        expect(draft).to_have_value("not sent yet")
+        expect(ada.locator("#question-details")).to_be_visible()
+        change_role(visit, name, Role.RESPONDER)
+        expect(find_card(ada, TEXT).get_by_label("Answer")).to_have_value("not sent yet")
+        expect(ada.locator("#question-details")).to_be_hidden()
+        expect(draft).to_have_count(0)
+    find_card(ada, TEXT).get_by_role("button", name="Answer").click()
+    expect(ada.locator(".card.settled")).to_contain_text("not sent yet")
+
+
 def test_page_of_a_question_says_that_its_person_lost_access(visit: Visit, name: str):
     visit.pages.forgive(REFUSED)
     number = find_card(visit.begin(ASKS_TEXT), TEXT).get_attribute("data-question")
