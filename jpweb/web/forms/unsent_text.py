@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: Key in a session's data, of a conversation and a text for it that was not sent.
 _UNSENT_TEXT_KEY = "rejected_text"
-#: Field in which a form names the one that a refusal may repeat; forms of secrets have none.
+#: Field or button in which a form names the field that a refusal may repeat; secrets have none.
 _DRAFT_FIELD = "draft"
 #: Errors of a body that is too large, of no form, or broken off.
 _INVALID_BODIES = (SuspiciousOperation, MultiPartParserError, UnreadablePostError)

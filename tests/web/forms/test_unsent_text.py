@@ -32,7 +32,7 @@ END_ROLE = pytest.mark.parametrize(
 
 
 def fill_form(client: Client, page_url: str, action: str, field: str) -> dict[str, str]:
-    """Return what a page's form sends after a person typed into its field."""
+    """Return what a page's form sends after a person typed into its field and pressed a button."""
     tags = [tag for tag in parse_page(client.get(page_url)) if tag.inside(action=action)]
     fields = {tag["name"]: tag.get("value", "") for tag in tags if is_field(tag)}
     assert field in fields
@@ -40,7 +40,7 @@ def fill_form(client: Client, page_url: str, action: str, field: str) -> dict[st
 
 
 def is_field(tag: Tag) -> bool:
-    return tag.tag in ("input", "textarea") and "name" in tag
+    return tag.tag in ("input", "textarea", "button") and "name" in tag
 
 
 def list_drafts(response: Any) -> list[str]:
