@@ -99,21 +99,35 @@ function removeSettledCards() {
 
 const RECEIPT_DELAY_MS = 2000; // after which the server has stored a receipt
 
-// A person who may answer again, or from now on, lacks the card.
+// A person who may answer again, or from now on, lacks the card. A settled question changes by a
+// redaction, which makes a new revision of its conversation.
+const OPEN_QUESTION = "main .card:is([data-question], [data-approval], [data-pending])";
+const readRefreshQuery = (isSettledHere) => {
+  const state = byId("question-state");
+  if (document.querySelector("main .card[data-pending]")) return "?lacks=card";
+  const isSettled = state && !isSettledHere && !document.querySelector(OPEN_QUESTION);
+  return isSettled ? `?revision=${state.dataset.revision}` : "";
+};
+const readHeading = () => (byId("question-heading") || { textContent: "" }).textContent;
+let isSettlementWanted = false;
 const loadQuestion = runSerially(async () => {
   const page = byId("page");
-  const query = document.querySelector("main .card[data-pending]") ? "?lacks=card" : "";
+  const heading = readHeading();
+  const query = readRefreshQuery(isSettlementWanted);
+  isSettlementWanted = false;
   const response = await loadFragment(page.dataset.refresh + query, page, "none");
+  document.title = document.title.replace(heading, readHeading);
   if (response) showLostAccess(response);
   numberCards();
   observeCards();
 });
-// The page of one question or approval fetches its state after each message while that is pending,
-// and always when it was settled from this page.
+// The page of one question or approval fetches its state after each message; that of a settled
+// approval, which no redaction changes, does not.
 function refreshQuestion(isSettledHere = false) {
   const page = byId("page");
   if (!page || !page.dataset.refresh) return;
-  if (!isSettledHere && !document.querySelector("main .card:is([data-question], [data-approval], [data-pending])")) return;
+  if (!isSettledHere && !byId("question-state") && !document.querySelector(OPEN_QUESTION)) return;
+  isSettlementWanted ||= isSettledHere;
   loadQuestion();
 }
 setInterval(() => refreshQuestion(), 30000);

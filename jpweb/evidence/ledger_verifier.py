@@ -207,7 +207,7 @@ def read_heads(path: Path) -> Iterator[dict[str, Any] | Problem]:
     Blank lines, which people leave between heads, are skipped. Raises UnreadableFile.
     """
     try:
-        with open(path, "rb", opener=_open_without_wait) as file:  # noqa: PTH123  takes an opener
+        with open(path, "rb", opener=_open_without_wait) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     problem = Problem(0, f"{path}, line {number} is not a signed head")
@@ -270,7 +270,7 @@ class LedgerFile(NamedTuple):
 def read_file(path: Path) -> LedgerFile:
     """Read a ledger file. Raises UnreadableFile where its first line is no head."""
     try:
-        with open(path, "rb", opener=_open_without_wait) as file:  # noqa: PTH123  takes an opener
+        with open(path, "rb", opener=_open_without_wait) as file:
             statement, head_problem = _read_head_line(path, file.readline())
             entries = [_read_entry_line(line, sequence) for sequence, line in enumerate(file, 1)]
     except OSError as error:

@@ -49,6 +49,12 @@ function requestSkipped(card) {
 const isBeingSent = (card) => card.matches(".htmx-request")
   || findAll(DECISION_FORMS, card).some((form) => form.matches(".htmx-request"));
 
+// After a redaction the settled card of a question's page is replaced with the state around it.
+on("htmx:oobBeforeSwap", (event) => {
+  const [card, newCard] = [event.target, event.detail.fragment].map((root) => root.querySelector(".card"));
+  if (event.target.id === "question-state" && card && newCard) appendDrafts(newCard, readKeptDrafts(card));
+});
+
 on("htmx:oobBeforeSwap", (event) => {
   // A card that is being sent is replaced by its reply, which has what was typed. A settled card
   // stays, since it may hold a draft or the focus.

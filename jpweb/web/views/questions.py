@@ -90,8 +90,12 @@ def show_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Show one question: its card while it is pending, its outcome, its timeline.
 
     htmx gets only the fragments that may have changed: of the card, which may hold a draft, a page
-    asks with ``lacks=card``, whose person could not answer before. Auditors also get the reviews.
+    asks with ``lacks=card``, whose person could not answer before. The page of a settled question
+    names the ``revision`` of its conversation; it gets all but its reviews after a redaction, and
+    204 otherwise. Auditors also get the reviews.
     """
+    if request.htmx and request.GET.get("revision") == str(inquiry.conversation.revision):
+        return HttpResponse(status=204)
     return _render_question(request, inquiry)
 
 
@@ -256,6 +260,7 @@ def _render_question(
         "audit_query": find_audit_query(request) if may_audit else None,
         "is_pending": is_pending,
         "shows_card": shows_card,
+        "is_revised": bool(request.htmx) and "revision" in request.GET,
         "lacks_card": request.GET.get("lacks") == "card",
         "shows_conversation": True,
         "receipts": receipts,
@@ -266,14 +271,15 @@ def _render_question(
         ),
         "timeline": _build_timeline(inquiry, receipts),
     }
-    if request.htmx:
+    if request.htmx and not context["is_revised"]:
         return render(request, "questions/_oob_update.html", context)
     if may_audit and (inquiry.state != inquiries.OPEN_STATE or form is not None):
         subject = subjects.load_question(inquiry)
         context["review"] = review_pages.build_panel(request, subject, form)
         annotation_blocks.attach_bookmarks(person_id, inquiry.conversation)
         context["item"] = single_item.load_item(inquiry.conversation_id, inquiry.position)
-    return render(request, "questions/detail.html", context, status=status)
+    name = "questions/_oob_update.html" if request.htmx else "questions/detail.html"
+    return render(request, name, context, status=status)
 
 
 def _load_receipt_log(inquiry: Inquiry) -> ReceiptLog:

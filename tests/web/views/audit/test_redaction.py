@@ -69,6 +69,24 @@ def test_confirmed_redaction_shows_the_marker_on_every_page(world: World, anchor
     )
 
 
+@pytest.mark.parametrize("name", ["reader", "auditor"])
+def test_open_page_of_a_settled_question_gets_its_redaction(world: World, anchor: str, name: str):
+    client, path = world.client(name), f"/questions/{world.question.pk}"
+    state = parse_page(client.get(path)).find_one(id="question-state")
+    refresh_url = f"{path}?revision={state['data-revision']}"
+    headers = {"HX-Request": "true"}
+    assert client.get(refresh_url, headers=headers).status_code == 204
+    post(world, "confirm", anchor)
+    page = parse_page(client.get(refresh_url, headers=headers))
+    new_state = page.find_one(id="question-state")
+    assert int(new_state["data-revision"]) > int(state["data-revision"])
+    assert "redacted by Auditor: a leaked key" in new_state.text
+    assert not has_secret(page.text, CANARY)
+    has_item = bool(page.find_all(**{"aria-labelledby": "context-title"}))
+    assert has_item == (name == "auditor")
+    assert not page.find_all(id="reviews")  # a review may be half written
+
+
 def test_redaction_page_shows_who_redacted_and_the_hash(world: World, anchor: str):
     post(world, "confirm", anchor)
     page = world.client("auditor").get(
