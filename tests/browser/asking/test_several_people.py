@@ -296,28 +296,6 @@ def test_page_of_a_question_shows_its_form_to_whom_may_answer_again(visit: Visit
     expect(ada.locator(".card.settled")).to_contain_text("not sent yet")
 
 
-def test_open_page_of_a_settled_question_shows_its_redaction(visit: Visit, name: str):
-    page = visit.begin(ASKS_TEXT)
-    path = f"/questions/{find_card(page, TEXT).get_attribute('data-question')}"
-    find_card(page, TEXT).get_by_label("Answer").fill("a leaked key")
-    find_card(page, TEXT).get_by_role("button", name="Answer").click()
-    expect(find_composer(page)).to_be_visible()
-    ada = visit.open(path, who=visit.home.invite(name, "auditor"))
-    wait_until_connected(ada)
-    note = ada.get_by_label("Note")
-    ada.get_by_role("button", name="Start review").click()
-    note.fill("half written")
-    wait_until_connected(ada)
-    edit_path = ada.get_by_role("link", name="Redact the answer").get_attribute("href") or ""
-    expect(ada.locator("main")).to_contain_text("a leaked key")
-    confirm_path = edit_path.replace("/edit", "/confirm")
-    fields = {"scope": "conversation", "strings": "a leaked key", "reason": "a secret"}
-    assert visit.home.owner.post(confirm_path, edit_path, **fields).status == 200
-    expect(ada.locator("#question-state .card")).to_contain_text("redacted by Owner")
-    expect(ada.locator("main")).not_to_contain_text("a leaked key")
-    expect(note).to_have_value("half written")
-
-
 def test_page_of_a_question_says_that_its_person_lost_access(visit: Visit, name: str):
     visit.pages.forgive(REFUSED)
     number = find_card(visit.begin(ASKS_TEXT), TEXT).get_attribute("data-question")
