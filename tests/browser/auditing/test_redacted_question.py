@@ -31,6 +31,6 @@ def test_open_page_of_a_settled_question_shows_its_redaction(visit: Visit):
     confirm_path = edit_path.replace("/edit", "/confirm")
     fields = {"scope": "conversation", "strings": "a leaked key", "reason": "a secret"}
     assert visit.home.owner.post(confirm_path, edit_path, **fields).status == 200
-    expect(ada.locator("#question-state .card")).to_contain_text("redacted by Owner")
+    expect(ada.locator(".card.settled")).to_contain_text("redacted by Owner")
     expect(ada.locator("main")).not_to_contain_text("a leaked key")
     expect(note).to_have_value("half written")
