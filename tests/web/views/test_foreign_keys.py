@@ -71,8 +71,8 @@ _OTHER_PARAMETERS = {
     "review-queue": ("after",),
 }
 #: Parameters that name no row and no place.
-_PLAIN_NAMES = frozenset({"comments", "next", "open", "part", "q", "queue", "show", "shut", "sort",
-    "state", "what", "words"})  # fmt: skip
+_PLAIN_NAMES = frozenset({"comments", "lacks", "next", "open", "part", "q", "queue", "revision",
+    "show", "shut", "sort", "state", "what", "words"})  # fmt: skip
 
 
 def fill(workspace: Workspace, person: Person) -> None:
