@@ -100,6 +100,7 @@ RACES = Part(
         "people/second_factors.py",
         "people/sessions.py",
         "reviews/assignments.py",
+        "reviews/question_states.py",
         "reviews/reviews.py",
         "reviews/state_counts.py",
         "maintenance/deactivation.py",
@@ -117,6 +118,7 @@ RACES = Part(
     ),
     tests=(
         "tests/store/jp_files/test_mirror.py",
+        "tests/store/jp_files/test_reviewed_questions.py",
         "tests/store/evidence",
         "tests/store/people",
         "tests/store/maintenance",
